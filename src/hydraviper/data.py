@@ -1,0 +1,222 @@
+"""The records that travel between the rooms: frozen, checked, shapes written beside the fields.
+
+B = episodes played at once, E = episodes, T = steps of an episode, S = samples (rows), N = agents,
+F_i = features of agent i, A = agents of a team.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Team = tuple[int, ...]  # indices into a game's agents
+Observations = Sequence[np.ndarray]  # one float32 array [B, F_i] per agent
+
+STEPS = ("partition", "collect", "resample", "train", "select", "refine")
+
+
+class InputError(ValueError):
+    """The call or its input is wrong; the message is one sentence that says what to do."""
+
+
+class JobError(RuntimeError):
+    """The job was sound but failed; the message is one sentence that says what happened."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Who acts: a name, and words for what it sees and what it can do."""
+
+    name: str
+    features: tuple[str, ...]  # F_i names, in the order of the observation
+    actions: tuple[str, ...]  # names; an action is an index into this
+
+    def __post_init__(self) -> None:
+        for what, names in (("features", self.features), ("actions", self.actions)):
+            if not names:
+                raise InputError(f"agent {self.name} has no {what}: a game must name at least one.")
+            if len(set(names)) != len(names):
+                raise InputError(f"agent {self.name} has {what} of the same name: every name must be unique.")
+
+
+@dataclass(frozen=True)
+class Score:
+    """The number people read: a weighted sum of an episode's returns plus a constant."""
+
+    name: str
+    unit: str
+    lower_is_better: bool
+    weights: tuple[float, ...]  # [N], times each agent's return
+    offset: float = 0.0
+
+    def of(self, returns: np.ndarray) -> np.ndarray:
+        """Score every episode from its agents' returns, [E, N] -> [E]."""
+        return returns @ np.asarray(self.weights) + self.offset
+
+    def better(self, first: float, second: float) -> bool:
+        """Tell whether the first score beats the second."""
+        return first < second if self.lower_is_better else first > second
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """Budgets that suit a game: (training, validation) rollouts, low and high."""
+
+    low: tuple[int, int] = (500, 1500)
+    high: tuple[int, int] = (5000, 5000)
+    rollouts_per_iteration: int = 50
+    ucb_scale: float = 4.0
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """Episodes that were played, rows in the order of the episodes."""
+
+    returns: np.ndarray  # [E, N] summed rewards
+    lengths: np.ndarray  # [E] steps
+    observations: tuple[np.ndarray, ...] | None = None  # per agent [S, F_i], S = lengths.sum()
+    measures: Mapping[str, np.ndarray] = field(default_factory=dict)  # beside the score: name -> [E]
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes there are."""
+        return len(self.lengths)
+
+    @staticmethod
+    def join(parts: Sequence[Rollouts]) -> Rollouts:
+        """Put several batches of rollouts behind each other."""
+        if len(parts) == 1:
+            return parts[0]
+        observations = None
+        if parts[0].observations is not None:
+            columns = zip(*(part.observations or () for part in parts), strict=True)
+            observations = tuple(np.concatenate(column) for column in columns)
+        return Rollouts(
+            returns=np.concatenate([part.returns for part in parts]),
+            lengths=np.concatenate([part.lengths for part in parts]),
+            observations=observations,
+            measures={name: np.concatenate([part.measures[name] for part in parts]) for name in parts[0].measures},
+        )
+
+
+class Rows:
+    """An array that grows at the end without being copied each time."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self._array = np.empty((0, *shape), dtype)
+        self._count = 0
+
+    def append(self, rows: np.ndarray) -> None:
+        """Add rows behind the others; the room doubles when it is full."""
+        needed = self._count + len(rows)
+        if needed > len(self._array):
+            grown = np.empty((max(needed, 2 * len(self._array)), *self._array.shape[1:]), self._array.dtype)
+            grown[: self._count] = self._array[: self._count]
+            self._array = grown
+        self._array[self._count : needed] = rows
+        self._count = needed
+
+    @property
+    def array(self) -> np.ndarray:
+        """What was added so far (a view)."""
+        return self._array[: self._count]
+
+
+class Dataset:
+    """What a team has seen: every agent's observation, the expert's actions and, once weighed, the weights."""
+
+    def __init__(self, team: Team, features: Sequence[int], horizon: int) -> None:
+        self.team = team
+        self.horizon = horizon
+        self._observations = [Rows((size,), np.float32) for size in features]
+        self._actions = Rows((len(features),), np.int64)
+        self._weights: Rows | None = None
+        self.scratch: dict[str, Any] = {}  # what a step keeps between iterations (binned features)
+
+    def __len__(self) -> int:
+        return len(self._actions.array)
+
+    def extend(self, observations: Observations, actions: np.ndarray) -> None:
+        """Add samples, labelled with the expert's actions [S, N]."""
+        for rows, new in zip(self._observations, observations, strict=True):
+            rows.append(new)
+        self._actions.append(actions)
+
+    def add_weights(self, weights: np.ndarray) -> None:
+        """Add the weights [new, columns] of the samples that have none yet; they never change (Theorem 1)."""
+        if self._weights is None:
+            self._weights = Rows((weights.shape[1],), np.float64)
+        self._weights.append(weights)
+
+    @property
+    def observations(self) -> list[np.ndarray]:
+        """Per agent [S, F_i]."""
+        return [rows.array for rows in self._observations]
+
+    @property
+    def actions(self) -> np.ndarray:
+        """The expert's actions [S, N]."""
+        return self._actions.array
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weighed samples' weights, [weighed, columns]: one column for the team, or one per member."""
+        return np.empty((0, 1)) if self._weights is None else self._weights.array
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with its 95 % interval."""
+
+    mean: float
+    ci95: float  # half the width of the interval
+    count: int
+
+    @staticmethod
+    def of(values: np.ndarray) -> Estimate:
+        """Estimate the mean of independent values (normal interval)."""
+        values = np.asarray(values, float)
+        spread = 1.96 * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+        return Estimate(float(values.mean()), float(spread), len(values))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ± {self.ci95:.2f}"
+
+
+class Ledger:
+    """Where the budget and the time went: one line per iteration, seconds per step; a file if given one."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self.lines: list[dict[str, Any]] = []
+        self.notes: list[str] = []  # what a user should know: budgets left, warm-ups cut
+        self.seconds: dict[str, float] = dict.fromkeys(STEPS, 0.0)
+        self.rollouts: dict[str, int] = {"warmup": 0, "train": 0, "valid": 0}
+
+    @contextmanager
+    def time(self, step: str) -> Iterator[None]:
+        """Charge the enclosed work to one step of the algorithm."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[step] += time.perf_counter() - start
+
+    def note(self, sentence: str) -> None:
+        """Say something once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Close an iteration."""
+        self.lines.append(line)
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps(line) + "\n")

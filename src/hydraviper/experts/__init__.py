@@ -1,0 +1,1 @@
+"""Experts: who is imitated, and what they say their actions are worth."""

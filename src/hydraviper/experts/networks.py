@@ -1,0 +1,110 @@
+"""An expert made of small networks: one actor and one joint critic per agent. Needs no JAX to play."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hydraviper.data import InputError, Observations, Team
+from hydraviper.experts import kernels
+
+# Rows handled per task: a fixed size only for the sake of memory, no row's result depends on it.
+BLOCK = 512
+MOST_JOINT_ACTIONS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Network:
+    """Two hidden ReLU layers and a linear output."""
+
+    layers: tuple[np.ndarray, ...]  # w0 [in, H0], b0 [H0], w1 [H0, H1], b1 [H1], w2 [H1, out], b2 [out]; float32
+
+    def __post_init__(self) -> None:
+        w0, b0, w1, b1, w2, b2 = self.layers
+        shapes_fit = w0.shape[1:] == b0.shape and w1.shape == (*b0.shape, *b1.shape) and w2.shape == (*b1.shape, *b2.shape)
+        if not shapes_fit:
+            raise InputError(f"a network's layers do not fit each other: {[array.shape for array in self.layers]}.")
+        if not all(np.isfinite(array).all() for array in self.layers):
+            raise InputError("a network holds weights that are not numbers: train the expert again.")
+
+
+@dataclass(frozen=True)
+class NetworkExpert:
+    """Greedy actors, and critics that value the joint action of all agents from all observations."""
+
+    actors: tuple[Network, ...]  # [N], observation -> one number per action
+    critics: tuple[Network, ...]  # [N], all observations and one-hot actions -> value
+    about: Mapping[str, object] = field(default_factory=dict)  # game, how it was made, its score
+    workers: int = 1  # threads for the critics; the results do not depend on it
+
+    @property
+    def observation_sizes(self) -> tuple[int, ...]:
+        """Features of each agent."""
+        return tuple(actor.layers[0].shape[0] for actor in self.actors)
+
+    @property
+    def action_counts(self) -> tuple[int, ...]:
+        """Actions of each agent."""
+        return tuple(actor.layers[5].shape[0] for actor in self.actors)
+
+    def act(self, observations: Observations, agents: Team | None = None) -> np.ndarray:
+        """Everybody's greedy action, [B, N]; with `agents`, only theirs."""
+        actions = np.zeros((len(self.actors), len(observations[0])), np.int64)
+        for i in range(len(self.actors)) if agents is None else agents:
+            if not kernels.greedy(observations[i], *self.actors[i].layers, actions[i]):
+                raise InputError(f"the expert of agent {i} answered with a value that is not a number: train it again.")
+        return actions.T
+
+    def q(self, observations: Observations, actions: np.ndarray) -> np.ndarray:
+        """Every agent's value of the joint actions, [B, N]."""
+        joint = np.concatenate(observations, axis=1)
+        out = np.empty((len(self.critics), len(joint)), np.float32)
+
+        def one(i: int) -> None:
+            kernels.values(joint, actions, self._offsets, *self.critics[i].layers, out[i])
+
+        self._each(one, range(len(self.critics)))
+        return out.T.astype(np.float64)
+
+    def worst_team_q(
+        self, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
+    ) -> np.ndarray:
+        """The least mean value to the judges over the team's joint actions, [B]."""
+        judges = team if judges is None else judges
+        counts = np.array([self.action_counts[i] for i in team])
+        joint_actions = math.prod(counts.tolist())
+        if joint_actions > MOST_JOINT_ACTIONS:
+            raise InputError(f"a team of {len(team)} has {joint_actions:,} joint actions: split it with --teams.")
+        members, offsets = np.array(team), self._offsets
+        out = np.empty(len(actions))
+
+        def one(start: int) -> None:
+            rows = slice(start, start + BLOCK)
+            joint = np.concatenate([seen[rows] for seen in observations], axis=1)
+            worth = np.zeros((len(joint), joint_actions), np.float32)
+            for judge in judges:
+                kernels.add_joint_values(
+                    joint, actions[rows], offsets, members, counts, *self.critics[judge].layers, worth
+                )
+            out[rows] = worth.min(axis=1).astype(np.float64) / len(judges)
+
+        self._each(one, range(0, len(actions), BLOCK))
+        return out
+
+    @property
+    def _offsets(self) -> np.ndarray:
+        """Where each agent's actions begin in a critic's first layer."""
+        counts = np.array(self.action_counts)
+        return sum(self.observation_sizes) + np.cumsum(counts) - counts
+
+    def _each(self, work, items: Sequence[int]) -> None:
+        if self.workers == 1 or len(items) < 2:
+            for item in items:
+                work(item)
+        else:
+            with ThreadPoolExecutor(self.workers) as pool:
+                list(pool.map(work, items))

@@ -1,0 +1,103 @@
+"""Experts on disk: safetensors with a JSON head. No code runs when a file is loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from hydraviper.data import InputError
+from hydraviper.experts.networks import Network, NetworkExpert
+from hydraviper.protocols import Game
+
+FORMAT = "hydraviper-expert-1"
+
+
+def to_arrays(expert: NetworkExpert) -> dict[str, np.ndarray]:
+    """The networks under their names: `actor.0.weight.0`, `actor.0.bias.0`, ..., `critic.2.bias.2`."""
+    arrays = {}
+    for role, networks in (("actor", expert.actors), ("critic", expert.critics)):
+        for i, network in enumerate(networks):
+            for k, array in enumerate(network.layers):
+                arrays[f"{role}.{i}.{('weight', 'bias')[k % 2]}.{k // 2}"] = np.ascontiguousarray(array, np.float32)
+    return arrays
+
+
+def from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> NetworkExpert:
+    """The expert that `to_arrays` took apart."""
+    agents = 1 + max(int(name.split(".")[1]) for name in arrays)
+
+    def network(role: str, i: int) -> Network:
+        return Network(
+            tuple(
+                np.ascontiguousarray(arrays[f"{role}.{i}.{kind}.{layer}"], np.float32)
+                for layer in range(3)
+                for kind in ("weight", "bias")
+            )
+        )
+
+    actors, critics = (tuple(network(role, i) for i in range(agents)) for role in ("actor", "critic"))
+    return NetworkExpert(actors, critics, dict(about))
+
+
+def save(expert: NetworkExpert, path: Path) -> None:
+    """Write the expert, its head included."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_file(to_arrays(expert), path, {"format": FORMAT, "about": json.dumps(dict(expert.about), sort_keys=True)})
+
+
+def load(path: Path, game: Game | None = None) -> NetworkExpert:
+    """Read an expert; with a game, make sure that it belongs to it."""
+    if not path.is_file():
+        raise InputError(f"there is no expert file {path}: train one with `hydraviper train`.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            head = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+        if head.get("format") != FORMAT:
+            raise InputError(f"{path} is not an expert of this package: make one with `hydraviper train`.")
+        expert = from_arrays(arrays, json.loads(head["about"]))
+    except (SafetensorError, KeyError, IndexError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} cannot be read as an expert ({error}): make one with `hydraviper train`.") from None
+    if game is not None:
+        check_fits(expert, game, str(path))
+    return expert
+
+
+def check_fits(expert: NetworkExpert, game: Game, where: str) -> None:
+    """Refuse an expert that was trained for another game."""
+    trained_for = expert.about.get("game", game.name)
+    sizes = tuple(len(agent.features) for agent in game.agents)
+    counts = tuple(len(agent.actions) for agent in game.agents)
+    if trained_for != game.name or expert.observation_sizes != sizes or expert.action_counts != counts:
+        agents = f"{len(expert.actors)} agents with {list(expert.observation_sizes)} features"
+        raise InputError(
+            f"{where} is an expert for {trained_for} ({agents}), but {game.name} has {len(sizes)} agents with "
+            f"{list(sizes)} features: pass the expert that belongs to this game or train one."
+        )
+
+
+def shipped(game: Game) -> NetworkExpert:
+    """The trained expert that comes with the package."""
+    file = resources.files("hydraviper.experts") / "trained" / f"{game.name}.safetensors"
+    with resources.as_file(file) as path:
+        if not path.is_file():
+            raise InputError(f"no expert ships for {game.name}: train one and pass it with --expert FILE.")
+        return load(path, game)
+
+
+def digest(expert: NetworkExpert) -> str:
+    """A hash of the networks, to tell which expert made a tree."""
+    sha = hashlib.sha256()
+    for name, array in sorted(to_arrays(expert).items()):
+        sha.update(name.encode() + array.tobytes())
+    return sha.hexdigest()[:16]

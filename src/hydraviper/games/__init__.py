@@ -1,0 +1,1 @@
+"""Games that can be distilled."""

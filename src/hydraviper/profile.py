@@ -1,0 +1,30 @@
+"""A policy profile: students for some agents, the expert for everybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hydraviper.data import Observations
+from hydraviper.protocols import Expert, Student
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Who plays: trees where there are trees, else the expert."""
+
+    expert: Expert
+    students: Mapping[int, Student] = field(default_factory=dict)  # agent -> student
+
+    def act(self, observations: Observations) -> np.ndarray:
+        """One action per episode and agent, [B, N]."""
+        others = tuple(i for i in range(len(observations)) if i not in self.students)
+        if others:
+            actions = self.expert.act(observations, others)
+        else:
+            actions = np.empty((len(observations), len(observations[0])), np.int64).T
+        for i, student in self.students.items():
+            actions[:, i] = student.predict(observations[i])
+        return actions

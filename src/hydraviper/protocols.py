@@ -1,0 +1,116 @@
+"""The four interfaces. Whoever fits one can take part; nothing has to be inherited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from hydraviper.data import Agent, Observations, Recommended, Rollouts, Score, Team
+
+
+@runtime_checkable
+class Game(Protocol):
+    """Steps a batch of independent episodes."""
+
+    @property
+    def name(self) -> str:
+        """The name under which the catalogue makes this game."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What it was made with."""
+        ...
+
+    @property
+    def agents(self) -> tuple[Agent, ...]:
+        """Who plays."""
+        ...
+
+    @property
+    def teams(self) -> tuple[Team, ...]:
+        """Who is distilled, and with whom; everybody else plays their expert."""
+        ...
+
+    @property
+    def horizon(self) -> int:
+        """The most steps an episode takes."""
+        ...
+
+    @property
+    def width(self) -> int | None:
+        """How many episodes one instance can step at once; None if any number."""
+        ...
+
+    @property
+    def score(self) -> Score:
+        """What people read."""
+        ...
+
+    @property
+    def recommended(self) -> Recommended:
+        """The budgets that suit it."""
+        ...
+
+    def reset(self, seeds: np.ndarray) -> Observations:
+        """Start one episode per seed (uint64 [B]); the seed alone decides how it starts and goes on."""
+        ...
+
+    def step(self, actions: np.ndarray) -> tuple[Observations, np.ndarray, np.ndarray]:
+        """Play actions [B, N]: the next observations, rewards [B, N], done [B]."""
+        ...
+
+    def measures(self) -> Mapping[str, np.ndarray]:
+        """What else to tell about the episodes just played, name -> [B]; may be empty."""
+        ...
+
+
+class Policy(Protocol):
+    """Chooses everybody's actions."""
+
+    def act(self, observations: Observations) -> np.ndarray:
+        """One action per episode and agent, [B, N]; a row never depends on the other rows."""
+        ...
+
+
+class Expert(Protocol):
+    """A policy that also knows what actions are worth."""
+
+    def act(self, observations: Observations, agents: Team | None = None) -> np.ndarray:
+        """One action per episode and agent, [B, N]; with `agents`, only theirs matter and the rest may be anything."""
+        ...
+
+    def q(self, observations: Observations, actions: np.ndarray) -> np.ndarray:
+        """Every agent's value of the joint actions [B, N], as [B, N]."""
+        ...
+
+    def worst_team_q(
+        self, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
+    ) -> np.ndarray:
+        """The least mean value to the judges (default: the team) over the team's joint actions, [B].
+
+        Everybody else keeps their action of `actions` [B, N].
+        """
+        ...
+
+
+class Student(Protocol):
+    """One agent's part of a profile: a tree, or any classifier with `predict`."""
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        """Actions [B] for observations [B, F]."""
+        ...
+
+
+class Engine(Protocol):
+    """Plays rollouts somewhere; the same seeds give the same rollouts wherever that is."""
+
+    def play(self, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
+        """Play one episode per seed; with `record`, keep the observations."""
+        ...
+
+    def play_many(self, policies: Sequence[Policy], seeds: Sequence[np.ndarray]) -> list[Rollouts]:
+        """Play several policies, each on its own seeds, as one piece of work."""
+        ...

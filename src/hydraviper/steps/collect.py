@@ -1,0 +1,70 @@
+"""Training rollouts: students play, the expert relabels (Algorithm 2, TR-A), and the baselines' ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hydraviper.data import Dataset
+from hydraviper.profile import Profile
+from hydraviper.seeding import Purpose, rollout_seeds
+from hydraviper.steps.task import Task
+
+
+def adaptive(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float) -> int:
+    """TR-A: as many rollouts as the last resampling dropped, while the budget lasts; the warm-up is free."""
+    settings, spent = task.settings, task.ledger.rollouts
+    if iteration == 1:
+        count = settings.rollouts_per_iteration
+        spent["warmup"] += count
+    else:
+        left = settings.train_budget - spent["train"]
+        count = int(min(dropped, settings.rollouts_per_iteration, left))  # line 1, never beyond the budget
+        spent["train"] += count  # line 2
+    _play_and_relabel(task, datasets, profile, iteration, count)  # lines 3-5
+    return count
+
+
+def uniform(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float) -> int:
+    """The same share of the budget in every iteration, the expert's first one included."""
+    count = _share(task, iteration)
+    task.ledger.rollouts["warmup" if iteration == 1 else "train"] += count
+    _play_and_relabel(task, datasets, profile, iteration, count)
+    return count
+
+
+def each_among_experts(
+    task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float
+) -> int:
+    """Every team plays the uniform share by itself, everybody else being the expert (IVIPER, MAVIPER)."""
+    count = _share(task, iteration)
+    for number, dataset in enumerate(datasets):
+        own = {i: student for i, student in profile.students.items() if i in dataset.team}
+        task.ledger.rollouts["warmup" if iteration == 1 else "train"] += count
+        _play_and_relabel(task, [dataset], Profile(profile.expert, own), iteration + number * task.settings.iterations, count)
+    return count * len(datasets)
+
+
+def by_expert(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float) -> int:
+    """The whole budget at once, by the expert (imitation)."""
+    count = task.settings.train_budget
+    task.ledger.rollouts["train"] += count
+    _play_and_relabel(task, datasets, Profile(task.expert), iteration, count)
+    return count
+
+
+def _share(task: Task, iteration: int) -> int:
+    """This iteration's part of the budget, so that all parts add up to it."""
+    budget, iterations = task.settings.train_budget, task.settings.iterations
+    return budget * iteration // iterations - budget * (iteration - 1) // iterations
+
+
+def _play_and_relabel(
+    task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, count: int
+) -> None:
+    if count == 0:
+        return
+    seeds = rollout_seeds(task.settings.seed, Purpose.COLLECT, iteration, count)
+    observations = task.engine.play(profile, seeds, record=True).observations or ()
+    actions = task.expert.act(observations)
+    for dataset in datasets:
+        dataset.extend(observations, actions)

@@ -1,0 +1,181 @@
+"""Selection: which iteration's trees (Algorithm 4 of the paper's text, VR-UCB), and better ways to spend the rollouts.
+
+Every way returns the student with the best mean return per step and never plays more rollouts than the budget.
+Rollout k of a way uses seed k, and all students share seeds where that makes them comparable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hydraviper.data import Team
+from hydraviper.profile import Profile
+from hydraviper.protocols import Student
+from hydraviper.seeding import Purpose, rollout_seeds
+from hydraviper.steps.task import Task
+
+Students = dict[int, Student]
+PULLS_AT_ONCE = 16  # pulls under way together; a number of its own, so that workers do not change the result
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen student, and what is known about each."""
+
+    chosen: int  # index into the students
+    means: list[float | None]  # mean return per step
+    pulls: list[int]  # validation rollouts
+
+
+class Arms:
+    """Students whose returns are being estimated."""
+
+    def __init__(self, task: Task, team: Team, students: Sequence[Students]) -> None:
+        self.task, self.team = task, team
+        self.profiles = [Profile(task.expert, own) for own in students]
+        self.count = np.zeros(len(students), np.int64)
+        self.sum = np.zeros(len(students))
+        self.squares = np.zeros(len(students))
+        self._played = 0
+
+    def __len__(self) -> int:
+        return len(self.profiles)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean return per step, -inf for a student that never played."""
+        return np.where(self.count > 0, self.sum / np.maximum(self.count, 1), -np.inf)
+
+    @property
+    def left(self) -> int:
+        """Rollouts of the budget that remain."""
+        return self.task.settings.valid_budget - int(self.count.sum())
+
+    def pull(self, arms: Sequence[int], times: int, common: bool = False) -> None:
+        """Play each of the arms `times` more; with `common`, all of them on the same seeds."""
+        seeds = []
+        for _ in arms:
+            seeds.append(rollout_seeds(self.task.settings.seed, Purpose.SELECT, self.team[0], times, self._played))
+            self._played += 0 if common else times
+        self._played += times if common else 0
+        for arm, rollouts in zip(arms, self.task.engine.play_many([self.profiles[a] for a in arms], seeds), strict=True):
+            per_step = rollouts.returns[:, self.team].mean(axis=1) / rollouts.lengths
+            self.count[arm] += times
+            self.sum[arm] += per_step.sum()
+            self.squares[arm] += (per_step**2).sum()
+        self.task.ledger.rollouts["valid"] += times * len(arms)
+
+    def choice(self) -> Choice:
+        """The best mean so far."""
+        means = [float(mean) if count else None for mean, count in zip(self.mean, self.count, strict=True)]
+        return Choice(int(np.argmax(self.mean)), means, self.count.tolist())
+
+
+def by_settings(task: Task, team: Team, students: Sequence[Students]) -> Choice:
+    """Choose by the settings' way of selection."""
+    return WAYS[task.settings.selection](task, team, students)
+
+
+def race(task: Task, team: Team, students: Sequence[Students]) -> Choice:
+    """Successive halving on paired returns: all that are left play the same new seeds, the better half stays."""
+    arms = Arms(task, team, students)
+    if len(arms) == 1:
+        return arms.choice()
+    running = _screened(arms)
+    while len(running) > 1 and arms.left >= len(running):
+        rounds = math.ceil(math.log2(len(running)))
+        arms.pull(running, max(1, arms.left // (rounds * len(running))), common=True)
+        # those that are still running have played the same seeds, so their sums are comparable
+        order = sorted(running, key=lambda arm: (-arms.sum[arm], arm))
+        running = sorted(order[: math.ceil(len(running) / 2)])
+    best = max(running, key=lambda arm: arms.mean[arm])
+    choice = arms.choice()
+    return Choice(int(best), choice.means, choice.pulls)
+
+
+def ucb1(task: Task, team: Team, students: Sequence[Students]) -> Choice:
+    """VR-UCB: a few rollouts each, then the highest upper confidence bound, until the budget is spent."""
+    arms = Arms(task, team, students)
+    if len(arms) == 1:
+        return arms.choice()
+    _warm_up(arms, math.ceil(2 * math.log(task.settings.valid_budget)))  # lines 2-3
+    scale = task.settings.ucb_scale * math.log(task.settings.valid_budget)
+    while arms.left > 0:  # line 4
+        _pull_highest(arms, lambda count: np.where(arms.count > 0, arms.mean + np.sqrt(scale / np.maximum(count, 1)), -np.inf))
+    return arms.choice()  # the best mean, not the arm pulled last
+
+
+def ucb1_normal(task: Task, team: Team, students: Sequence[Students]) -> Choice:
+    """UCB1-Normal (Auer et al. 2002): the bound is as wide as the student's own returns vary."""
+    arms = Arms(task, team, students)
+    if len(arms) == 1:
+        return arms.choice()
+    _warm_up(arms, 2 if task.settings.valid_budget >= 2 * len(arms) else 1)
+
+    def bound(count: np.ndarray) -> np.ndarray:
+        total = max(int(count.sum()), 2)
+        few = count < math.ceil(8 * math.log(total))
+        spread = np.maximum(arms.squares - arms.count * arms.mean**2, 0) / np.maximum(arms.count - 1, 1)
+        index = arms.mean + np.sqrt(16 * spread * math.log(total - 1 if total > 2 else 2) / np.maximum(count, 1))
+        return np.where(arms.count > 0, np.where(few, 1e9 - count, index), -np.inf)
+
+    while arms.left > 0:
+        _pull_highest(arms, bound)
+    return arms.choice()
+
+
+def uniform(task: Task, team: Team, students: Sequence[Students]) -> Choice:
+    """The same number of rollouts for every student (IVIPER, MAVIPER)."""
+    arms = Arms(task, team, students)
+    if len(arms) > 1:
+        running = _screened(arms)
+        arms.pull(running, arms.left // len(running))
+    return arms.choice()
+
+
+def _screened(arms: Arms) -> list[int]:
+    """All arms; if there is not even one rollout for each, as many as there are rollouts, evenly spaced, last included."""
+    if arms.left >= len(arms):
+        return list(range(len(arms)))
+    running = np.unique(np.linspace(len(arms) - 1, 0, arms.left).round().astype(int)).tolist()
+    arms.task.ledger.note(
+        f"The validation budget of {arms.task.settings.valid_budget} is smaller than the {len(arms)} students: "
+        f"only {len(running)} of them, evenly spaced, were validated."
+    )
+    return running
+
+
+def _warm_up(arms: Arms, pulls: int) -> None:
+    """The first rollouts of every arm; fewer when the paper's number would eat more than half of the budget."""
+    running = _screened(arms)
+    affordable = max(1, arms.left // (2 * len(running)))
+    if pulls > affordable:
+        arms.task.ledger.note(
+            f"A warm-up of {pulls} rollouts for each of {len(running)} students does not fit half of the validation "
+            f"budget of {arms.task.settings.valid_budget}: each got {affordable} first."
+        )
+    arms.pull(running, min(pulls, affordable))
+
+
+def _pull_highest(arms: Arms, bound: Callable[[np.ndarray], np.ndarray]) -> None:
+    """Pull a small batch of arms, each the highest by its bound, counting the pulls under way."""
+    count = arms.count.astype(float)
+    chosen: dict[int, int] = {}
+    for _ in range(min(PULLS_AT_ONCE, arms.left)):
+        arm = int(np.argmax(bound(count)))
+        count[arm] += 1
+        chosen[arm] = chosen.get(arm, 0) + 1
+    for times in sorted(set(chosen.values())):
+        arms.pull([arm for arm, pulls in chosen.items() if pulls == times], times)
+
+
+WAYS: dict[str, Callable[[Task, Team, Sequence[Students]], Choice]] = {
+    "race": race,
+    "ucb1": ucb1,
+    "ucb1-normal": ucb1_normal,
+    "uniform": uniform,
+}

@@ -1,0 +1,20 @@
+"""What every step is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hydraviper.data import Ledger
+from hydraviper.protocols import Engine, Expert, Game
+from hydraviper.settings import Settings
+
+
+@dataclass(frozen=True)
+class Task:
+    """A game to learn, an expert to learn from, a place to play, settings, and a ledger to keep."""
+
+    game: Game
+    expert: Expert
+    engine: Engine
+    settings: Settings
+    ledger: Ledger

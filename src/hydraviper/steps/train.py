@@ -1,0 +1,86 @@
+"""Tree training: one CART per agent, MAVIPER's trees together, or any scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from hydraviper.data import Dataset
+from hydraviper.protocols import Student
+from hydraviper.seeding import Purpose, generator
+from hydraviper.steps.task import Task
+from hydraviper.trees import cart, joint
+from hydraviper.trees.bins import Bins
+from hydraviper.trees.tree import Tree, from_scikit_learn
+
+Train = Callable[[Task, Dataset, np.ndarray, int], dict[int, Student]]
+
+
+def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
+    """TrainDT: one tree per member, each on its own observations and the jointly drawn counts [A, S]."""
+    bins = _binned(dataset)
+
+    def one(member: int) -> Tree:
+        i = dataset.team[member]
+        return cart.grow(
+            bins[i],
+            dataset.actions[:, i],
+            counts[member],
+            len(task.game.agents[i].actions),
+            task.settings.depth,
+            task.settings.most_leaves,
+        ).merged()
+
+    members = range(len(dataset.team))
+    workers = getattr(task.engine, "workers", 1)
+    if workers == 1 or len(members) == 1:
+        trees = [one(member) for member in members]
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            trees = list(pool.map(one, members))
+    return dict(zip(dataset.team, trees, strict=True))
+
+
+def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
+    """MAVIPER's joint training: trees grow level by level, each node keeping the samples its team can get right."""
+    bins = _binned(dataset)
+    draws = generator(task.settings.seed, Purpose.TRAIN, iteration, dataset.team[0])
+    kept = draws.random(len(dataset)) < task.settings.training_share
+    trees = joint.grow_together(
+        [bins[i] for i in dataset.team],
+        [np.ascontiguousarray(dataset.actions[:, i]) for i in dataset.team],
+        [member * kept if (member * kept).any() else member for member in counts],
+        [len(task.game.agents[i].actions) for i in dataset.team],
+        task.settings.depth,
+        draws,
+    )
+    return {i: tree.merged() for i, tree in zip(dataset.team, trees, strict=True)}
+
+
+def with_classifier(classifier: Any) -> Train:
+    """Train any scikit-learn classifier instead; a decision tree comes back as one of ours."""
+
+    def train(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
+        from sklearn.base import clone
+
+        students: dict[int, Student] = {}
+        for member, i in enumerate(dataset.team):
+            drawn = counts[member] > 0
+            model = clone(classifier)
+            model.fit(dataset.observations[i][drawn], dataset.actions[drawn, i], sample_weight=counts[member][drawn])
+            is_tree = hasattr(model, "tree_")
+            students[i] = from_scikit_learn(model, len(task.game.agents[i].actions)) if is_tree else model
+        return students
+
+    return train
+
+
+def _binned(dataset: Dataset) -> dict[int, Bins]:
+    """The members' observations as bins; only rows that came since the last call are binned."""
+    bins = dataset.scratch.setdefault("bins", {i: Bins(dataset.observations[i].shape[1]) for i in dataset.team})
+    for i, own in bins.items():
+        own.append(dataset.observations[i][len(own) :])
+    return bins

@@ -1,0 +1,100 @@
+"""Features as at most 256 bins, so that a tree is grown from counts instead of sorted values."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from hydraviper.data import Rows
+
+MOST = 256
+_SAMPLE = 20_000  # rows that decide where the bins lie
+
+
+class Bins:
+    """One agent's observations, binned once and appended to.
+
+    A feature of at most 256 distinct values has a bin for each, and splits fall half-way between two values, as in
+    exact CART. Other features get quantile bins, which are laid anew each time the rows have doubled.
+    """
+
+    def __init__(self, features: int) -> None:
+        self._raw = Rows((features,), np.float32)
+        self._binned = Rows((features,), np.uint8)
+        self._edges = np.full((features, MOST - 1), np.inf, np.float32)  # bin k holds edge[k-1] < x <= edge[k]
+        self._exact = np.ones(features, bool)
+        self._laid_at = 0
+        self.low = np.full((features, MOST), np.inf, np.float32)  # smallest value seen in each bin
+        self.high = np.full((features, MOST), -np.inf, np.float32)  # largest
+
+    def __len__(self) -> int:
+        return len(self._binned.array)
+
+    @property
+    def binned(self) -> np.ndarray:
+        """Bin numbers, uint8 [S, F]."""
+        return self._binned.array
+
+    @property
+    def features(self) -> np.ndarray:
+        """The values themselves, float32 [S, F]."""
+        return self._raw.array
+
+    def append(self, rows: np.ndarray) -> None:
+        """Add observations [new, F]."""
+        if len(rows) == 0:
+            return
+        rows = np.ascontiguousarray(rows, np.float32)
+        self._raw.append(rows)
+        new = np.empty(rows.shape, np.uint8)
+        _bin_rows(rows, self._edges, new, self.low, self.high)
+        self._binned.append(new)
+        doubled = len(self) >= 2 * self._laid_at
+        # a feature with a bin per value must notice a value that it has not seen yet
+        spread = (self.low < self.high).any(axis=1)
+        stale = np.flatnonzero((self._exact & spread) | (~self._exact & doubled))
+        for feature in stale:
+            self._lay(int(feature))
+        if doubled:
+            self._laid_at = len(self)
+
+    def _lay(self, feature: int) -> None:
+        """Choose the feature's bins from all rows and bin them again."""
+        column = np.ascontiguousarray(self._raw.array[:, feature])
+        distinct = np.unique(column) if self._exact[feature] else None
+        if distinct is not None and len(distinct) <= MOST:
+            edges = distinct[:-1]
+        else:
+            self._exact[feature] = False
+            stride = max(1, len(column) // _SAMPLE)
+            levels = np.linspace(0, 1, MOST + 1)[1:-1]
+            edges = np.unique(np.quantile(column[::stride], levels, method="lower").astype(np.float32))
+        self._edges[feature] = np.inf
+        self._edges[feature, : len(edges)] = edges
+        self.low[feature], self.high[feature] = np.inf, -np.inf
+        one = slice(feature, feature + 1)
+        binned = np.empty((len(column), 1), np.uint8)
+        _bin_rows(column[:, None], self._edges[one], binned, self.low[one], self.high[one])
+        self._binned.array[:, feature] = binned[:, 0]
+
+    def threshold(self, feature: int, below: int, above: int) -> np.float32:
+        """The float32 half-way between two neighbouring bins, in the feature's own unit."""
+        low, high = self.high[feature, below], self.low[feature, above]
+        middle = np.float32((np.float64(low) + np.float64(high)) / 2)
+        return middle if middle < high else low  # rounding must not move a value to the other side
+
+
+@nb.njit(cache=True, nogil=True)
+def _bin_rows(rows, edges, out, low, high):
+    for f in range(rows.shape[1]):
+        edge = edges[f]
+        for i in range(rows.shape[0]):
+            value = rows[i, f]
+            start, width = 0, 128  # 255 edges: eight halvings find the first edge that is not below the value
+            while width > 0:
+                if start + width <= 255 and edge[start + width - 1] < value:
+                    start += width
+                width //= 2
+            out[i, f] = start
+            low[f, start] = min(low[f, start], value)
+            high[f, start] = max(high[f, start], value)

@@ -1,0 +1,108 @@
+"""MAVIPER's joint trees: a team's trees grow level by level, and each node keeps the samples its team can get right.
+
+A node is made from the samples that reach it. Of these it keeps those that more than half of the team (itself
+included) would answer correctly with their projected final trees, or all of them if none would stay. A projection is
+the unfinished tree with a CART of the remaining depth, fitted to what a node kept, in place of each unfinished node.
+That CART's first question is the node's own split, since CART is greedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hydraviper.trees import cart
+from hydraviper.trees.bins import Bins
+from hydraviper.trees.tree import LEAF, Tree, in_preorder
+
+
+@dataclass
+class _Node:
+    kept: np.ndarray  # rows it keeps
+    here: np.ndarray  # all rows that walk to it, kept or not
+    projection: Tree  # a CART of the remaining depth on what it keeps
+    children: list[_Node] = field(default_factory=list)
+
+
+class _Member:
+    """One agent's unfinished tree, and whether its projection answers each sample correctly."""
+
+    def __init__(self, bins: Bins, actions: np.ndarray, weights: np.ndarray, action_count: int, depth: int) -> None:
+        self.bins, self.actions, self.weights, self.action_count = bins, actions, weights, action_count
+        rows = np.arange(len(bins))
+        drawn = np.flatnonzero(weights > 0)
+        self.root = _Node(drawn, rows, self.project(drawn, depth))
+        self.unfinished = [self.root]
+        self.correct = np.empty(len(rows), bool)
+        self.judge(self.root)
+
+    def project(self, rows: np.ndarray, depth: int) -> Tree:
+        return cart.grow(self.bins, self.actions, self.weights, self.action_count, depth, rows=rows)
+
+    def judge(self, node: _Node) -> None:
+        """Note which of the rows that walk to a node its projection answers correctly."""
+        self.correct[node.here] = node.projection.predict(self.bins.features[node.here]) == self.actions[node.here]
+
+    def deepen(self, team: Sequence[_Member], depth_left: int) -> None:
+        """Split every unfinished node and make its children, which have `depth_left` questions left."""
+        enough = np.sum([member.correct for member in team], axis=0) * 2 > len(team)
+        made: list[_Node] = []
+        for node in self.unfinished:
+            split = node.projection
+            if split.feature[0] == LEAF:
+                continue
+            node.children = [self._child(node, side, enough, depth_left) for side in (True, False)]
+            made += node.children
+        for node in made:
+            self.judge(node)
+        self.unfinished = made
+
+    def _child(self, parent: _Node, left: bool, enough: np.ndarray, depth_left: int) -> _Node:
+        split, features = parent.projection, self.bins.features
+        kept, here = (
+            rows[(features[rows, split.feature[0]] <= split.threshold[0]) == left] for rows in (parent.kept, parent.here)
+        )
+        staying = kept[enough[kept]]
+        if len(staying) > 0:
+            kept = staying
+        return _Node(kept, here, self.project(kept, depth_left))
+
+    def finished(self) -> Tree:
+        """The grown tree."""
+        feature, threshold, left, right, counts = [], [], [], [], []
+
+        def visit(node: _Node) -> int:
+            number = len(feature)
+            split = node.projection
+            feature.append(split.feature[0] if node.children else LEAF)
+            threshold.append(split.threshold[0])
+            counts.append(split.counts[0])
+            left.append(LEAF)
+            right.append(LEAF)
+            if node.children:
+                left[number], right[number] = visit(node.children[0]), visit(node.children[1])
+            return number
+
+        visit(self.root)
+        table = np.array(counts)
+        arrays = (np.array(feature), np.array(threshold), np.array(left), np.array(right))
+        return in_preorder(*arrays, table.argmax(axis=1), table)
+
+
+def grow_together(
+    bins: Sequence[Bins],
+    actions: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray],
+    action_counts: Sequence[int],
+    depth: int,
+    draws: np.random.Generator,
+) -> list[Tree]:
+    """Grow a team's trees together; per member its bins, actions [S], weights [S] and number of actions."""
+    team = [_Member(*parts, depth) for parts in zip(bins, actions, weights, action_counts, strict=True)]
+    for level in range(depth):
+        for k in draws.permutation(len(team)):
+            team[k].deepen(team, depth - level - 1)
+    return [member.finished() for member in team]
+

@@ -1,0 +1,164 @@
+"""A decision tree as flat arrays, root first: predict, walk a path, prune, to and from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numba as nb
+import numpy as np
+
+from hydraviper.data import InputError
+
+LEAF = -1
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Go left when x[feature] <= threshold; a leaf (feature -1) answers with its action."""
+
+    feature: np.ndarray  # [nodes] int64, -1 at a leaf
+    threshold: np.ndarray  # [nodes] float32, in the feature's own unit, 0 at a leaf
+    left: np.ndarray  # [nodes] int64, -1 at a leaf
+    right: np.ndarray  # [nodes] int64, -1 at a leaf
+    action: np.ndarray  # [nodes] int64, the heaviest action, also at inner nodes
+    counts: np.ndarray  # [nodes, actions] float64, weight of the samples that reached the node, per action
+
+    def __post_init__(self) -> None:
+        if not _is_tree(self.feature, self.left, self.right):
+            raise InputError("these arrays are not a tree: every node but the root must be one node's child.")
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    @property
+    def depth(self) -> int:
+        """How many questions the longest path asks."""
+        depths = np.zeros(len(self), int)
+        for node in np.flatnonzero(self.feature != LEAF):
+            depths[self.left[node]] = depths[self.right[node]] = depths[node] + 1
+        return int(depths.max())
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves it has."""
+        return int((self.feature == LEAF).sum())
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        """Actions [B] for observations [B, F]."""
+        out = np.empty(len(features), np.int64)
+        predict_into(self.feature, self.threshold, self.left, self.right, self.action, features, out)
+        return out
+
+    def path(self, observation: np.ndarray) -> list[int]:
+        """The nodes that one observation [F] visits, from the root to its leaf."""
+        nodes = [0]
+        while self.feature[nodes[-1]] != LEAF:
+            node = nodes[-1]
+            goes_left = observation[self.feature[node]] <= self.threshold[node]
+            nodes.append(int(self.left[node] if goes_left else self.right[node]))
+        return nodes
+
+    def merged(self) -> Tree:
+        """The same decisions without the splits whose leaves agree."""
+        feature = self.feature.copy()
+        for node in range(len(self) - 1, -1, -1):  # children stand behind their parent
+            if feature[node] != LEAF:
+                left, right = self.left[node], self.right[node]
+                if feature[left] == feature[right] == LEAF and self.action[left] == self.action[right]:
+                    feature[node] = LEAF
+        # an inner node that became a leaf answers with what its leaves agreed on
+        action = self.action.copy()
+        for node in range(len(self) - 1, -1, -1):
+            if feature[node] == LEAF and self.feature[node] != LEAF:
+                action[node] = action[self.left[node]]
+        return in_preorder(feature, self.threshold, self.left, self.right, action, self.counts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain columns, for `trees.json`."""
+        return {
+            "feature": self.feature.tolist(),
+            # the shortest decimal that reads back as the same float32
+            "threshold": [float(str(value)) for value in self.threshold],
+            "left": self.left.tolist(),
+            "right": self.right.tolist(),
+            "action": self.action.tolist(),
+            "counts": self.counts.tolist(),
+        }
+
+    @staticmethod
+    def from_json(columns: Mapping[str, Any]) -> Tree:
+        """The tree that `to_json` wrote."""
+        kinds = {"feature": int, "threshold": np.float32, "left": int, "right": int, "action": int, "counts": float}
+        try:
+            arrays = {name: np.asarray(columns[name], kind) for name, kind in kinds.items()}
+        except (TypeError, ValueError, KeyError) as error:
+            raise InputError(f"a tree's columns cannot be read ({error}): make the trees again.") from None
+        if len({len(array) for array in arrays.values()}) != 1 or arrays["counts"].ndim != 2:
+            raise InputError("a tree's columns differ in length: make the trees again.")
+        return Tree(**arrays)
+
+
+def in_preorder(
+    feature: np.ndarray,
+    threshold: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    action: np.ndarray,
+    counts: np.ndarray,
+) -> Tree:
+    """Number the nodes that the root reaches in preorder, so that equal trees have equal arrays."""
+    order: list[int] = []
+    stack = [0]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        if feature[node] != LEAF:
+            stack += [int(right[node]), int(left[node])]
+    number = np.full(len(feature), LEAF)
+    number[order] = np.arange(len(order))
+    inner = feature[order] != LEAF
+    return Tree(
+        feature=feature[order].astype(np.int64),
+        threshold=np.where(inner, threshold[order], 0).astype(np.float32),
+        left=np.where(inner, number[left[order]], LEAF),
+        right=np.where(inner, number[right[order]], LEAF),
+        action=action[order].astype(np.int64),
+        counts=counts[order].astype(np.float64),
+    )
+
+
+def from_scikit_learn(model: Any, action_count: int) -> Tree:
+    """A fitted `DecisionTreeClassifier`, whose classes are actions, as a tree."""
+    source = model.tree_
+    classes = np.asarray(model.classes_, int)
+    counts = np.zeros((source.node_count, action_count))
+    counts[:, classes] = source.value[:, 0, :] * source.weighted_n_node_samples[:, None]
+    # our features are float32: round thresholds down, so that no float32 changes sides
+    threshold = source.threshold.astype(np.float32)
+    threshold = np.where(threshold > source.threshold, np.nextafter(threshold, np.float32(-np.inf)), threshold)
+    feature = np.where(source.children_left < 0, LEAF, source.feature)
+    action = classes[source.value[:, 0, :].argmax(axis=1)]
+    return in_preorder(feature, threshold, source.children_left, source.children_right, action, counts)
+
+
+@nb.njit(cache=True, nogil=True)
+def predict_into(feature, threshold, left, right, action, features, out):
+    """Write every row's action."""
+    for b in range(features.shape[0]):
+        node = 0
+        while feature[node] >= 0:
+            node = left[node] if features[b, feature[node]] <= threshold[node] else right[node]
+        out[b] = action[node]
+
+
+def _is_tree(feature: np.ndarray, left: np.ndarray, right: np.ndarray) -> bool:
+    """Children stand behind their parents and every node but the root is a child exactly once."""
+    inner = np.flatnonzero(feature != LEAF)
+    children = np.concatenate([left[inner], right[inner]])
+    return (
+        len(feature) > 0
+        and (children > np.concatenate([inner, inner])).all()
+        and np.array_equal(np.sort(children), np.arange(1, len(feature)))
+    )

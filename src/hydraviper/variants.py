@@ -1,0 +1,89 @@
+"""HYDRAVIPER, its baselines and its ablations as values: five functions each, no branches anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hydraviper.data import Dataset, InputError, Team
+from hydraviper.profile import Profile
+from hydraviper.steps import collect, partition, resample, select, train
+from hydraviper.steps.task import Task
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How an algorithm does each of the five steps."""
+
+    name: str
+    partition: Callable[[Task], tuple[Team, ...]]
+    collect: Callable[[Task, Sequence[Dataset], Profile, int, float], int]
+    resample: Callable[[Task, Dataset, int], tuple[np.ndarray, float]]
+    train: train.Train
+    select: Callable[[Task, Team, Sequence[select.Students]], select.Choice]
+    iterations: int | None = None  # where the algorithm itself fixes them
+
+    def with_classifier(self, classifier: Any) -> Variant:
+        """The same algorithm with any scikit-learn classifier in place of the built-in tree learner."""
+        return replace(self, train=train.with_classifier(classifier))
+
+
+_BY_TEAM = partial(resample.resample, weigh=resample.team_weights)
+_BY_MEMBER = partial(resample.resample, weigh=resample.own_weights)
+
+HYDRAVIPER = Variant(
+    "hydraviper",
+    partition=partition.by_settings,
+    collect=collect.adaptive,
+    resample=_BY_TEAM,
+    train=train.independent,
+    select=select.by_settings,
+)
+MAVIPER = Variant(
+    "maviper",
+    partition=partition.natural,
+    collect=collect.each_among_experts,
+    resample=partial(resample.resample, weigh=resample.joint_weights),
+    train=train.together,
+    select=select.uniform,
+)
+IVIPER = Variant(
+    "iviper",
+    partition=partition.alone,
+    collect=collect.each_among_experts,
+    resample=_BY_MEMBER,
+    train=train.independent,
+    select=select.uniform,
+)
+IMITATION = Variant(
+    "imitation",
+    partition=partition.natural,
+    collect=collect.by_expert,
+    resample=resample.take_all,
+    train=train.independent,
+    select=select.uniform,
+    iterations=1,
+)
+WITHOUT_CQ = replace(HYDRAVIPER, name="hydraviper-without-cq", resample=_BY_MEMBER)
+WITHOUT_TRA = replace(HYDRAVIPER, name="hydraviper-without-tra", collect=collect.uniform)
+WITHOUT_UCB = replace(HYDRAVIPER, name="hydraviper-without-ucb", select=select.uniform)
+
+
+def viper(task: Task) -> tuple[Team, ...]:
+    """VIPER's one agent."""
+    teams = partition.alone(task)
+    if len(teams) != 1:
+        raise InputError(f"viper is for one agent, but {task.game.name} distils {len(teams)}: choose iviper or hydraviper.")
+    return teams
+
+
+VIPER = replace(IVIPER, name="viper", partition=viper)
+
+VARIANTS = {
+    variant.name: variant
+    for variant in (HYDRAVIPER, MAVIPER, IVIPER, VIPER, IMITATION, WITHOUT_CQ, WITHOUT_TRA, WITHOUT_UCB)
+}
