@@ -42,30 +42,19 @@ class Budget:
     ucb_scale: float = 4.0
     drop_quantile: float = 0.5
 
-    @property
-    def most_samples(self) -> int:
-        """The most rows a dataset can come to."""
-        return (self.rollouts_per_iteration + self.train) * HORIZON
-
 
 @dataclass
 class Timers:
-    """Seconds and units of work per step."""
+    """Seconds per step."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-    units: dict[str, int] = field(default_factory=dict)
 
     @contextmanager
-    def time(self, step: str, units: int) -> Iterator[None]:
-        """Charge the enclosed work, so many rollouts or samples, to a step."""
+    def time(self, step: str) -> Iterator[None]:
+        """Charge the enclosed work to a step."""
         start = time.perf_counter()
         yield
         self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
-        self.units[step] = self.units.get(step, 0) + units
-
-    def each(self, step: str) -> float:
-        """Seconds per unit of a step."""
-        return self.seconds[step] / self.units[step]
 
 
 @dataclass(frozen=True)
@@ -74,7 +63,6 @@ class Result:
 
     trees: Trees
     penalty: float  # of the chosen trees, by their validation rollouts
-    dropped_share: float  # of the samples that weigh no more than epsilon
     rollouts: list[int]  # collected per iteration
     timers: Timers
 
@@ -96,22 +84,22 @@ def distill(actors: Sequence[Layers], critics: Sequence[Layers], budget: Budget,
         collected.append(count)
         if count > 0:
             act = student_act(students[-1]) if students else expert_act(actors)
-            with timers.time("collect" if students else "warmup", count):
+            with timers.time("collect"):
                 new = np.concatenate([play(environment, act)[0] for _ in range(count)])
-            with timers.time("weigh", len(new)):
-                labels = np.stack([forward(actor, new[:, i]).argmax(1) for i, actor in enumerate(actors)], axis=1)
+            with timers.time("resample"):
+                labels = relabel(actors, new)
                 new_weights = weigh(critics, new, labels)
             observations = np.concatenate([observations, new])
             actions, weights = np.concatenate([actions, labels]), np.concatenate([weights, new_weights])
         if iteration == 0:
             threshold = float(np.quantile(weights, budget.drop_quantile))
         dropped = math.ceil((weights <= threshold).sum() / HORIZON)
-        with timers.time("train", 1):
+        with timers.time("train"):
             students.append(train(observations, actions, weights, generator))
-    with timers.time("select", budget.valid):
+    with timers.time("select"):
         chosen, mean = select(environment, students, budget)
     penalty = len(AGENTS) * HORIZON - 2 * HORIZON * mean
-    return Result(students[chosen], penalty, float((weights <= threshold).mean()), collected, timers)
+    return Result(students[chosen], penalty, collected, timers)
 
 
 def play(environment, act: Act) -> tuple[np.ndarray, float]:
@@ -150,6 +138,11 @@ def forward(layers: Layers, rows: np.ndarray) -> np.ndarray:
     return hidden @ w2 + b2
 
 
+def relabel(actors: Sequence[Layers], observations: np.ndarray) -> np.ndarray:
+    """The expert's actions [S, N] for observations [S, N, F]."""
+    return np.stack([forward(actor, observations[:, i]).argmax(1) for i, actor in enumerate(actors)], axis=1)
+
+
 def weigh(critics: Sequence[Layers], observations: np.ndarray, actions: np.ndarray) -> np.ndarray:
     """C-Q: the expert's mean team value minus the least over all joint actions, [S], never below 0."""
     samples, agents = actions.shape
@@ -171,9 +164,7 @@ def mean_value(critics: Sequence[Layers], rows: np.ndarray) -> np.ndarray:
     return sum(forward(critic, rows)[:, 0] for critic in critics) / np.float32(len(critics))
 
 
-def train(
-    observations: np.ndarray, actions: np.ndarray, weights: np.ndarray, generator: np.random.Generator
-) -> Trees:
+def train(observations: np.ndarray, actions: np.ndarray, weights: np.ndarray, generator: np.random.Generator) -> Trees:
     """Draw as many samples as there are, with replacement and by weight, and fit one tree per agent."""
     drawn = generator.choice(len(weights), len(weights), p=weights / weights.sum())
     return [
@@ -209,7 +200,6 @@ class Costs:
     sample: float  # relabelled and weighed
     sizes: Sequence[int]  # of datasets, ascending
     trainings: Sequence[float]  # one iteration's draw and three fits, at each size
-    dropped_share: float
 
     FORMULA = (
         "warm-up rollouts x s/expert rollout + (training + validation rollouts) x s/student rollout "
@@ -217,19 +207,12 @@ class Costs:
     )
 
 
-def extrapolate(costs: Costs, budget: Budget) -> float:
-    """Seconds of a whole run by `Costs.FORMULA`."""
-    collected = schedule(budget, costs.dropped_share)
+def extrapolate(costs: Costs, collected: Sequence[int], valid: int) -> dict[str, float]:
+    """Seconds per step of a whole run by `Costs.FORMULA`, given each iteration's rollouts."""
     sizes = np.cumsum(collected) * HORIZON
-    rollouts = sum(collected[1:]) + budget.valid
-    playing = collected[0] * costs.expert_rollout + rollouts * costs.student_rollout
-    return float(playing + sizes[-1] * costs.sample + np.interp(sizes, costs.sizes, costs.trainings).sum())
-
-
-def schedule(budget: Budget, dropped_share: float) -> list[int]:
-    """How many rollouts each iteration collects when a constant share of the samples is dropped (TR-A)."""
-    collected = [budget.rollouts_per_iteration]
-    while len(collected) < budget.iterations:
-        dropped = math.ceil(dropped_share * sum(collected))
-        collected.append(min(dropped, budget.rollouts_per_iteration, budget.train - sum(collected[1:])))
-    return collected
+    return {
+        "collect": collected[0] * costs.expert_rollout + sum(collected[1:]) * costs.student_rollout,
+        "resample": float(sizes[-1]) * costs.sample,
+        "train": float(np.interp(sizes, costs.sizes, costs.trainings).sum()),
+        "select": valid * costs.student_rollout,
+    }

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from hydraviper.data import Dataset, Ledger, Team
 from hydraviper.engines.local import LocalEngine
@@ -15,6 +13,7 @@ from hydraviper.protocols import Engine, Expert, Game, Student
 from hydraviper.settings import Settings
 from hydraviper.steps.select import Choice
 from hydraviper.steps.task import Task
+from hydraviper.trees.tree import Tree
 from hydraviper.variants import HYDRAVIPER, Variant
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
@@ -78,20 +77,16 @@ def distill(
 
 
 def _agreement(game: Game, students: dict[int, Student]) -> dict[str, float]:
-    """How much of the drawn weight each tree answers as the expert does."""
-    shares = {}
-    for i, student in students.items():
-        counts = getattr(student, "counts", None)
-        if counts is not None:
-            leaves = student.feature == -1
-            shares[game.agents[i].name] = float(counts[leaves].max(axis=1).sum() / counts[0].sum())
-    return shares
+    """How much of the drawn data each tree answers as the expert does."""
+    return {game.agents[i].name: tree.fidelity for i, tree in students.items() if isinstance(tree, Tree)}
 
 
 def _write_line(
     ledger: Ledger, iteration: int, rollouts: int, samples: int, dropped: float, accuracy: dict[str, float]
 ) -> None:
-    spent = {step: seconds - sum(line["seconds"][step] for line in ledger.lines) for step, seconds in ledger.seconds.items()}
+    spent = {
+        step: seconds - sum(line["seconds"][step] for line in ledger.lines) for step, seconds in ledger.seconds.items()
+    }
     ledger.write(
         {
             "iteration": iteration,
@@ -108,6 +103,6 @@ def _note_unspent(ledger: Ledger, settings: Settings) -> None:
     played = ledger.rollouts["train"] + ledger.rollouts["warmup"]
     if ledger.rollouts["train"] < settings.train_budget and played < settings.train_budget:
         ledger.note(
-            f"{ledger.rollouts['train']} of {settings.train_budget} training rollouts were used: resampling dropped too "
-            "few samples to ask for more (raise --drop-quantile or --iterations)."
+            f"{ledger.rollouts['train']} of {settings.train_budget} training rollouts were used: resampling "
+            "dropped too few samples to ask for more (raise --drop-quantile or --iterations)."
         )

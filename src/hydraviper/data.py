@@ -67,12 +67,13 @@ class Score:
 
 @dataclass(frozen=True)
 class Recommended:
-    """Budgets that suit a game: (training, validation) rollouts, low and high."""
+    """What suits a game: (training, validation) rollouts, low and high, and how much more."""
 
     low: tuple[int, int] = (500, 1500)
     high: tuple[int, int] = (5000, 5000)
     rollouts_per_iteration: int = 50
     ucb_scale: float = 4.0
+    evaluation_episodes: int = 2000
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,9 @@ class Settings:
             raise InputError(f"--ucb-scale must not be negative, not {self.ucb_scale}.")
         for name, known in (("selection", SELECTIONS), ("partition", PARTITIONS)):
             if getattr(self, name) not in known:
-                raise InputError(f"{_option(name)} {getattr(self, name)!r} is unknown: choose one of {', '.join(known)}.")
+                raise InputError(
+                    f"{_option(name)} {getattr(self, name)!r} is unknown: choose one of {', '.join(known)}."
+                )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values by name."""

@@ -77,7 +77,9 @@ def viper(task: Task) -> tuple[Team, ...]:
     """VIPER's one agent."""
     teams = partition.alone(task)
     if len(teams) != 1:
-        raise InputError(f"viper is for one agent, but {task.game.name} distils {len(teams)}: choose iviper or hydraviper.")
+        raise InputError(
+            f"viper is for one agent, but {task.game.name} distils {len(teams)}: choose iviper or hydraviper."
+        )
     return teams
 
 

@@ -41,7 +41,9 @@ class LocalEngine:
 
     def play_many(self, policies: Sequence[Policy], seeds: Sequence[np.ndarray]) -> list[Rollouts]:
         """Play several policies, each on its own seeds, as one piece of work."""
-        pieces = [[(policy, part, False) for part in self._cut(own)] for policy, own in zip(policies, seeds, strict=True)]
+        pieces = [
+            [(policy, part, False) for part in self._cut(own)] for policy, own in zip(policies, seeds, strict=True)
+        ]
         return self._run(*pieces)
 
     def _cut(self, seeds: np.ndarray) -> list[np.ndarray]:
@@ -83,7 +85,9 @@ class LocalEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 

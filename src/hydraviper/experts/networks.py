@@ -17,15 +17,20 @@ BLOCK = 512
 MOST_JOINT_ACTIONS = 1_000_000
 
 
+Layers = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
 @dataclass(frozen=True)
 class Network:
     """Two hidden ReLU layers and a linear output."""
 
-    layers: tuple[np.ndarray, ...]  # w0 [in, H0], b0 [H0], w1 [H0, H1], b1 [H1], w2 [H1, out], b2 [out]; float32
+    layers: Layers  # w0 [in, H0], b0 [H0], w1 [H0, H1], b1 [H1], w2 [H1, out], b2 [out]; float32
 
     def __post_init__(self) -> None:
         w0, b0, w1, b1, w2, b2 = self.layers
-        shapes_fit = w0.shape[1:] == b0.shape and w1.shape == (*b0.shape, *b1.shape) and w2.shape == (*b1.shape, *b2.shape)
+        shapes_fit = (
+            w0.shape[1:] == b0.shape and w1.shape == (*b0.shape, *b1.shape) and w2.shape == (*b1.shape, *b2.shape)
+        )
         if not shapes_fit:
             raise InputError(f"a network's layers do not fit each other: {[array.shape for array in self.layers]}.")
         if not all(np.isfinite(array).all() for array in self.layers):

@@ -34,14 +34,13 @@ def from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> N
     """The expert that `to_arrays` took apart."""
     agents = 1 + max(int(name.split(".")[1]) for name in arrays)
 
+    def part(name: str) -> np.ndarray:
+        return np.ascontiguousarray(arrays[name], np.float32)
+
     def network(role: str, i: int) -> Network:
-        return Network(
-            tuple(
-                np.ascontiguousarray(arrays[f"{role}.{i}.{kind}.{layer}"], np.float32)
-                for layer in range(3)
-                for kind in ("weight", "bias")
-            )
-        )
+        w0, w1, w2 = (part(f"{role}.{i}.weight.{layer}") for layer in range(3))
+        b0, b1, b2 = (part(f"{role}.{i}.bias.{layer}") for layer in range(3))
+        return Network((w0, b0, w1, b1, w2, b2))
 
     actors, critics = (tuple(network(role, i) for i in range(agents)) for role in ("actor", "critic"))
     return NetworkExpert(actors, critics, dict(about))

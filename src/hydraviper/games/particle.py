@@ -289,9 +289,7 @@ class PhysicalDeception(ParticleWorld):
         return [adversary, *defenders]
 
     def _reward(self, rewards: np.ndarray) -> None:
-        _reward_deception(
-            self.positions, self.landmarks, self.goals, self._mpe2, rewards, self._adversary_distance
-        )
+        _reward_deception(self.positions, self.landmarks, self.goals, self._mpe2, rewards, self._adversary_distance)
 
 
 def _pairs(*names: str) -> tuple[str, ...]:
@@ -301,9 +299,9 @@ def _pairs(*names: str) -> tuple[str, ...]:
 def _navigator(i: int, agents: int) -> Agent:
     others = [f"agent {j}" for j in range(agents) if j != i]
     features = (
-        ("velocity x", "velocity y", "position x", "position y")
-        + _pairs(*(f"landmark {k}" for k in range(agents)), *others)
-        + tuple(f"{other} word {w}" for other in others for w in (0, 1))
+        *("velocity x", "velocity y", "position x", "position y"),
+        *_pairs(*(f"landmark {k}" for k in range(agents)), *others),
+        *(f"{other} word {w}" for other in others for w in (0, 1)),
     )
     return Agent(f"agent-{i}", features, ACTIONS)
 

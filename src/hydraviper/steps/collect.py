@@ -40,7 +40,9 @@ def each_among_experts(
     for number, dataset in enumerate(datasets):
         own = {i: student for i, student in profile.students.items() if i in dataset.team}
         task.ledger.rollouts["warmup" if iteration == 1 else "train"] += count
-        _play_and_relabel(task, [dataset], Profile(profile.expert, own), iteration + number * task.settings.iterations, count)
+        _play_and_relabel(
+            task, [dataset], Profile(profile.expert, own), iteration + number * task.settings.iterations, count
+        )
     return count * len(datasets)
 
 
@@ -58,9 +60,7 @@ def _share(task: Task, iteration: int) -> int:
     return budget * iteration // iterations - budget * (iteration - 1) // iterations
 
 
-def _play_and_relabel(
-    task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, count: int
-) -> None:
+def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, count: int) -> None:
     if count == 0:
         return
     seeds = rollout_seeds(task.settings.seed, Purpose.COLLECT, iteration, count)

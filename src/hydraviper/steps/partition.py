@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,14 +40,16 @@ def contiguous(task: Task, team: Team) -> list[Team]:
     """Runs of neighbours in the game's own order, the larger ones last."""
     _check_size(task, team)
     bounds = np.linspace(0, len(team), task.settings.teams + 1).astype(int)
-    return [team[start:stop] for start, stop in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [team[start:stop] for start, stop in pairwise(bounds)]
 
 
 def at_random(task: Task, team: Team) -> list[Team]:
     """Every agent to a random team; no team stays empty."""
     _check_size(task, team)
     draws = generator(task.settings.seed, Purpose.PARTITION, team[0])
-    labels = np.append(np.arange(task.settings.teams), draws.integers(0, task.settings.teams, len(team) - task.settings.teams))
+    labels = np.append(
+        np.arange(task.settings.teams), draws.integers(0, task.settings.teams, len(team) - task.settings.teams)
+    )
     return _by_label(team, draws.permutation(labels))
 
 
@@ -78,7 +81,7 @@ def marginal_kmeans(task: Task, team: Team) -> list[Team]:
 
     _check_size(task, team)
     influence = _influence(task, team)
-    model = KMeans(task.settings.teams, n_init=10, random_state=task.settings.seed)
+    model = KMeans(task.settings.teams, random_state=task.settings.seed)
     return _by_label(team, model.fit_predict((influence + influence.T) / 2))
 
 
@@ -119,7 +122,9 @@ def _by_label(team: Team, labels: np.ndarray) -> list[Team]:
 
 def _check_size(task: Task, team: Team) -> None:
     if task.settings.teams > len(team):
-        raise InputError(f"--teams {task.settings.teams} is more than the {len(team)} agents of {task.game.name}'s team.")
+        raise InputError(
+            f"--teams {task.settings.teams} is more than the {len(team)} agents of {task.game.name}'s team."
+        )
 
 
 METHODS: dict[str, Callable[[Task, Team], list[Team]]] = {

@@ -62,7 +62,9 @@ class Arms:
             seeds.append(rollout_seeds(self.task.settings.seed, Purpose.SELECT, self.team[0], times, self._played))
             self._played += 0 if common else times
         self._played += times if common else 0
-        for arm, rollouts in zip(arms, self.task.engine.play_many([self.profiles[a] for a in arms], seeds), strict=True):
+        for arm, rollouts in zip(
+            arms, self.task.engine.play_many([self.profiles[a] for a in arms], seeds), strict=True
+        ):
             per_step = rollouts.returns[:, self.team].mean(axis=1) / rollouts.lengths
             self.count[arm] += times
             self.sum[arm] += per_step.sum()
@@ -105,7 +107,9 @@ def ucb1(task: Task, team: Team, students: Sequence[Students]) -> Choice:
     _warm_up(arms, math.ceil(2 * math.log(task.settings.valid_budget)))  # lines 2-3
     scale = task.settings.ucb_scale * math.log(task.settings.valid_budget)
     while arms.left > 0:  # line 4
-        _pull_highest(arms, lambda count: np.where(arms.count > 0, arms.mean + np.sqrt(scale / np.maximum(count, 1)), -np.inf))
+        _pull_highest(
+            arms, lambda count: np.where(arms.count > 0, arms.mean + np.sqrt(scale / np.maximum(count, 1)), -np.inf)
+        )
     return arms.choice()  # the best mean, not the arm pulled last
 
 
@@ -138,7 +142,7 @@ def uniform(task: Task, team: Team, students: Sequence[Students]) -> Choice:
 
 
 def _screened(arms: Arms) -> list[int]:
-    """All arms; if there is not even one rollout for each, as many as there are rollouts, evenly spaced, last included."""
+    """All arms; if there is not a rollout for each, as many as there are rollouts, evenly spaced, the last included."""
     if arms.left >= len(arms):
         return list(range(len(arms)))
     running = np.unique(np.linspace(len(arms) - 1, 0, arms.left).round().astype(int)).tolist()

@@ -69,7 +69,7 @@ def with_classifier(classifier: Any) -> Train:
         students: dict[int, Student] = {}
         for member, i in enumerate(dataset.team):
             drawn = counts[member] > 0
-            model = clone(classifier)
+            model: Any = clone(classifier)
             model.fit(dataset.observations[i][drawn], dataset.actions[drawn, i], sample_weight=counts[member][drawn])
             is_tree = hasattr(model, "tree_")
             students[i] = from_scikit_learn(model, len(task.game.agents[i].actions)) if is_tree else model

@@ -14,8 +14,8 @@ _SAMPLE = 20_000  # rows that decide where the bins lie
 class Bins:
     """One agent's observations, binned once and appended to.
 
-    A feature of at most 256 distinct values has a bin for each, and splits fall half-way between two values, as in
-    exact CART. Other features get quantile bins, which are laid anew each time the rows have doubled.
+    A feature of at most 256 distinct values has a bin for each, as exact CART would have it. Other features get
+    quantile bins, which are laid anew each time the rows have doubled.
     """
 
     def __init__(self, features: int) -> None:
@@ -24,8 +24,8 @@ class Bins:
         self._edges = np.full((features, MOST - 1), np.inf, np.float32)  # bin k holds edge[k-1] < x <= edge[k]
         self._exact = np.ones(features, bool)
         self._laid_at = 0
-        self.low = np.full((features, MOST), np.inf, np.float32)  # smallest value seen in each bin
-        self.high = np.full((features, MOST), -np.inf, np.float32)  # largest
+        self._low = np.full((features, MOST), np.inf, np.float32)  # smallest value seen in each bin
+        self._high = np.full((features, MOST), -np.inf, np.float32)  # largest
 
     def __len__(self) -> int:
         return len(self._binned.array)
@@ -47,11 +47,11 @@ class Bins:
         rows = np.ascontiguousarray(rows, np.float32)
         self._raw.append(rows)
         new = np.empty(rows.shape, np.uint8)
-        _bin_rows(rows, self._edges, new, self.low, self.high)
+        _bin_rows(rows, self._edges, new, self._low, self._high)
         self._binned.append(new)
         doubled = len(self) >= 2 * self._laid_at
         # a feature with a bin per value must notice a value that it has not seen yet
-        spread = (self.low < self.high).any(axis=1)
+        spread = (self._low < self._high).any(axis=1)
         stale = np.flatnonzero((self._exact & spread) | (~self._exact & doubled))
         for feature in stale:
             self._lay(int(feature))
@@ -71,17 +71,11 @@ class Bins:
             edges = np.unique(np.quantile(column[::stride], levels, method="lower").astype(np.float32))
         self._edges[feature] = np.inf
         self._edges[feature, : len(edges)] = edges
-        self.low[feature], self.high[feature] = np.inf, -np.inf
+        self._low[feature], self._high[feature] = np.inf, -np.inf
         one = slice(feature, feature + 1)
         binned = np.empty((len(column), 1), np.uint8)
-        _bin_rows(column[:, None], self._edges[one], binned, self.low[one], self.high[one])
+        _bin_rows(column[:, None], self._edges[one], binned, self._low[one], self._high[one])
         self._binned.array[:, feature] = binned[:, 0]
-
-    def threshold(self, feature: int, below: int, above: int) -> np.float32:
-        """The float32 half-way between two neighbouring bins, in the feature's own unit."""
-        low, high = self.high[feature, below], self.low[feature, above]
-        middle = np.float32((np.float64(low) + np.float64(high)) / 2)
-        return middle if middle < high else low  # rounding must not move a value to the other side
 
 
 @nb.njit(cache=True, nogil=True)

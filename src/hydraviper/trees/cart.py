@@ -1,4 +1,8 @@
-"""CART by histograms: Gini, sample weights, a limit of depth or leaves, any number of actions."""
+"""CART by histograms: Gini, sample weights, a limit of depth or leaves, any number of actions.
+
+A split is found between bins and then sharpened between the values of the two bins that it parts, so that little
+is lost against exact CART, and nothing where every value has a bin of its own.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +29,9 @@ def grow(
     """
     chosen = np.flatnonzero(weights > 0) if rows is None else rows[weights[rows] > 0]
     room = int(min(2 ** (depth + 1) - 1, 2 * max(len(chosen), 1) - 1, 2 * (most_leaves or 2**60) - 1))
-    feature, below, above, left, right, counts = _grow(
+    feature, threshold, left, right, counts = _grow(
         bins.binned,
+        bins.features,
         np.asarray(actions, np.int64),
         np.asarray(weights, np.float64),
         chosen.astype(np.int64),
@@ -34,9 +39,6 @@ def grow(
         depth,
         room,
     )
-    threshold = np.zeros(len(feature), np.float32)
-    for node in np.flatnonzero(feature != LEAF):
-        threshold[node] = bins.threshold(feature[node], below[node], above[node])
     return in_preorder(feature, threshold, left, right, counts.argmax(axis=1), counts)
 
 
@@ -88,15 +90,54 @@ def _best_split(histogram, counts):
 
 
 @nb.njit(cache=True, nogil=True)
-def _grow(binned, actions, weights, rows, classes, depth, room):
-    features = binned.shape[1]
+def _sharpen(binned, features, actions, weights, rows, histogram, counts, split):
+    """The best cut between the values of the two bins that a split parts: gain and threshold."""
+    _, feature, below, above = split
+    classes = len(counts)
+    size = 0
+    for p in range(len(rows)):
+        size += below <= binned[rows[p], feature] <= above
+    near, values = np.empty(size, np.int64), np.empty(size, np.float32)
+    size = 0
+    for p in range(len(rows)):
+        if below <= binned[rows[p], feature] <= above:
+            near[size], values[size] = rows[p], features[rows[p], feature]
+            size += 1
+    left = np.zeros(classes)
+    for b in range(below):
+        for k in range(classes):
+            left[k] += histogram[feature, b, k]
+    whole, squares, weight = counts.sum(), (counts * counts).sum(), left.sum()
+    order = np.argsort(values)
+    best_gain, best_threshold = -np.inf, np.float32(0.0)
+    for n in range(size - 1):
+        i = near[order[n]]
+        left[actions[i]] += weights[i]
+        weight += weights[i]
+        low, high = values[order[n]], values[order[n + 1]]
+        if low == high:
+            continue
+        inside, outside = 0.0, 0.0
+        for k in range(classes):
+            inside += left[k] * left[k]
+            outside += (counts[k] - left[k]) * (counts[k] - left[k])
+        gain = inside / weight + outside / (whole - weight) - squares / whole
+        if gain > best_gain + 1e-9:
+            middle = np.float32((np.float64(low) + np.float64(high)) / 2.0)
+            # rounding must not move a value to the other side
+            best_gain, best_threshold = gain, middle if middle < high else low
+    return best_gain, best_threshold
+
+
+@nb.njit(cache=True, nogil=True)
+def _grow(binned, features, actions, weights, rows, classes, depth, room):
     begin, end, level = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64)
     feature, left, right = np.full(room, LEAF), np.full(room, LEAF), np.full(room, LEAF)
-    below, above = np.zeros(room, np.int64), np.zeros(room, np.int64)
+    threshold = np.zeros(room, np.float32)
     counts = np.zeros((room, classes))
     gains, planned = np.full(room, -np.inf), np.full(room, LEAF)
     # only nodes that may still be split need a histogram: there are at most as many as splits
-    histograms = np.zeros(((room + 1) // 2 + 1, features, MOST, classes))
+    histograms = np.zeros(((room + 1) // 2 + 1, binned.shape[1], MOST, classes))
     slot = np.full(room, -1)
     used = 1
     spare = np.empty(len(rows), np.int64)
@@ -106,7 +147,10 @@ def _grow(binned, actions, weights, rows, classes, depth, room):
     if depth > 0 and room > 2:
         slot[0] = 0
         _fill(binned, actions, weights, rows, histograms[0])
-        gains[0], planned[0], below[0], above[0] = _best_split(histograms[0], counts[0])
+        split = _best_split(histograms[0], counts[0])
+        if split[1] != LEAF:
+            planned[0] = split[1]
+            gains[0], threshold[0] = _sharpen(binned, features, actions, weights, rows, histograms[0], counts[0], split)
     nodes = 1
     while nodes + 2 <= room:
         node = np.argmax(gains[:nodes])
@@ -115,7 +159,7 @@ def _grow(binned, actions, weights, rows, classes, depth, room):
         feature[node], gains[node] = planned[node], -np.inf
         middle, others = begin[node], 0
         for p in range(begin[node], end[node]):
-            if binned[rows[p], feature[node]] <= below[node]:
+            if features[rows[p], feature[node]] <= threshold[node]:
                 rows[middle] = rows[p]
                 middle += 1
             else:
@@ -139,7 +183,11 @@ def _grow(binned, actions, weights, rows, classes, depth, room):
             histograms[parent] -= histograms[fresh]
             for child, place in ((small, fresh), (large, parent)):
                 slot[child] = place
-                gains[child], planned[child], below[child], above[child] = _best_split(
-                    histograms[place], counts[child]
-                )
-    return feature[:nodes], below[:nodes], above[:nodes], left[:nodes], right[:nodes], counts[:nodes]
+                split = _best_split(histograms[place], counts[child])
+                if split[1] != LEAF:
+                    planned[child] = split[1]
+                    own = rows[begin[child] : end[child]]
+                    gains[child], threshold[child] = _sharpen(
+                        binned, features, actions, weights, own, histograms[place], counts[child], split
+                    )
+    return feature[:nodes], threshold[:nodes], left[:nodes], right[:nodes], counts[:nodes]

@@ -62,7 +62,8 @@ class _Member:
     def _child(self, parent: _Node, left: bool, enough: np.ndarray, depth_left: int) -> _Node:
         split, features = parent.projection, self.bins.features
         kept, here = (
-            rows[(features[rows, split.feature[0]] <= split.threshold[0]) == left] for rows in (parent.kept, parent.here)
+            rows[(features[rows, split.feature[0]] <= split.threshold[0]) == left]
+            for rows in (parent.kept, parent.here)
         )
         staying = kept[enough[kept]]
         if len(staying) > 0:
@@ -105,4 +106,3 @@ def grow_together(
         for k in draws.permutation(len(team)):
             team[k].deepen(team, depth - level - 1)
     return [member.finished() for member in team]
-

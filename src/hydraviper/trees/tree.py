@@ -45,6 +45,12 @@ class Tree:
         """How many leaves it has."""
         return int((self.feature == LEAF).sum())
 
+    @property
+    def fidelity(self) -> float:
+        """How much of the data it was grown on has the action that it answers with."""
+        leaves, whole = self.feature == LEAF, self.counts[0].sum()
+        return float(self.counts[leaves, self.action[leaves]].sum() / whole) if whole > 0 else float("nan")
+
     def predict(self, features: np.ndarray) -> np.ndarray:
         """Actions [B] for observations [B, F]."""
         out = np.empty(len(features), np.int64)
@@ -159,6 +165,6 @@ def _is_tree(feature: np.ndarray, left: np.ndarray, right: np.ndarray) -> bool:
     children = np.concatenate([left[inner], right[inner]])
     return (
         len(feature) > 0
-        and (children > np.concatenate([inner, inner])).all()
+        and bool((children > np.concatenate([inner, inner])).all())
         and np.array_equal(np.sort(children), np.arange(1, len(feature)))
     )

@@ -1,0 +1,421 @@
+"""The command line: `hydraviper games | train | distill | evaluate | compare | show`."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from hydraviper import comparison, evaluation, runs
+from hydraviper.data import InputError, JobError
+from hydraviper.engines.local import LocalEngine
+from hydraviper.experts import store
+from hydraviper.experts.networks import NetworkExpert
+from hydraviper.games import catalogue
+from hydraviper.protocols import Game
+from hydraviper.settings import Settings
+from hydraviper.trees import file, render
+from hydraviper.variants import VARIANTS, Variant
+from hydraviper.version import __version__
+
+app = typer.Typer(
+    help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+out = Console()
+err = Console(stderr=True)
+
+
+class Budget(StrEnum):
+    """The paper's two budgets."""
+
+    low = "low"
+    high = "high"
+
+
+class Format(StrEnum):
+    """How a tree is shown."""
+
+    text = "text"
+    svg = "svg"
+
+
+GameName = Annotated[str, typer.Argument(metavar="GAME", help="A game by name, e.g. cooperative-navigation:agents=4.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a trees.json.")]
+ExpertFile = Annotated[
+    Path | None, typer.Option("--expert", help="An expert made by `train`; default: the shipped one.")
+]
+Workers = Annotated[int, typer.Option(help="Cores to use; the result does not depend on it.")]
+Seed = Annotated[int, typer.Option(help="Names every random choice.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+BudgetChoice = Annotated[Budget, typer.Option(help="The game's low or high budget of rollouts.")]
+TrainBudget = Annotated[int | None, typer.Option(help="Training rollouts, instead of --budget's.")]
+ValidBudget = Annotated[int | None, typer.Option(help="Validation rollouts, instead of --budget's.")]
+Iterations = Annotated[int, typer.Option(help="Students per agent, of which one is chosen.")]
+Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.")]
+Episodes = Annotated[int | None, typer.Option(help="Unseen episodes to score on; default: what suits the game.")]
+CORES = os.cpu_count() or 1
+
+
+@app.command()
+def games(as_json: AsJson = False) -> None:
+    """List what can be distilled, with sizes."""
+    rows = [_describe(catalogue.make(name)) for name in catalogue.GAMES]
+    if as_json:
+        print(json.dumps({"games": rows}))
+        return
+    table = Table("game", "agents", "features", "actions", "joint actions", "steps", "score", "better", "expert")
+    for row in rows:
+        table.add_row(*(str(row[key]) for key in row))
+    out.print(table)
+
+
+@app.command()
+def train(
+    game: GameName,
+    algorithm: Annotated[str, typer.Option(help="How the expert learns.")] = "maddpg",
+    episodes: Annotated[int | None, typer.Option(help="Episodes to train for.")] = None,
+    seed: Seed = 0,
+    out_file: Annotated[Path | None, typer.Option("--out", help="Where the expert goes.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train an expert for a game."""
+    if algorithm != "maddpg":
+        raise InputError(f"there is no way to train called {algorithm!r}: choose maddpg.")
+    made = catalogue.make(game)
+    path = out_file or Path(f"{made.name}-{algorithm}-{seed}.safetensors")
+    if path.exists():
+        raise InputError(f"{path} already exists: pass another file with --out.")
+    try:
+        from hydraviper.experts import maddpg
+    except ImportError as error:
+        raise InputError(f"training needs the package {error.name}: install hydraviper[train].") from None
+    settings = maddpg.MaddpgSettings(seed=seed)
+    if episodes is not None:
+        settings = replace(settings, episodes=episodes)
+    with _progress(as_json) as show:
+        training = maddpg.train(made, settings, lambda point: show("episodes", point.episodes, settings.episodes))
+    store.save(training.expert, path)
+    with LocalEngine(lambda: made, 1) as engine:
+        fields = evaluation.evaluate(made, training.expert, {}, engine, 10_000)
+    curve = [asdict(point) for point in training.curve]
+    report = {"game": made.name, "algorithm": algorithm, "seed": seed, **fields, "curve": curve, "out": str(path)}
+    if as_json:
+        print(json.dumps(report))
+    else:
+        out.print(f"{made.score.name} of the expert: {_with_interval(fields['expert'])} over 10,000 unseen episodes")
+        _print_beside(fields, {"expert": "expert"})
+        out.print(f"saved as {path}")
+
+
+@app.command()
+def distill(
+    game: GameName,
+    algorithm: Annotated[str, typer.Option(help=f"One of {', '.join(VARIANTS)}.")] = "hydraviper",
+    budget: BudgetChoice = Budget.low,
+    train_budget: TrainBudget = None,
+    valid_budget: ValidBudget = None,
+    iterations: Iterations = 100,
+    depth: Depth = 4,
+    leaves: Annotated[int | None, typer.Option(help="The most leaves of a tree.")] = None,
+    seed: Seed = 0,
+    partition: Annotated[
+        str, typer.Option(help="How agents are split into teams; none keeps the game's own.")
+    ] = "none",
+    teams: Annotated[int, typer.Option(help="Teams that a partition makes.")] = 2,
+    selection: Annotated[str, typer.Option(help="race, ucb1 (the paper's), ucb1-normal or uniform.")] = "race",
+    ucb_scale: Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")] = None,
+    drop_quantile: Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")] = 0.5,
+    expert: ExpertFile = None,
+    engine: Annotated[str, typer.Option(help="Where rollouts are played: local.")] = "local",
+    workers: Workers = CORES,
+    episodes: Episodes = None,
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", help="The run's folder; default: a new one in runs/.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Distill an expert into small trees, score them on unseen episodes and write a report."""
+    made, teacher = _game_and_expert(game, expert, workers)
+    if engine != "local":
+        raise InputError(f"there is no engine {engine!r}: choose local.")
+    settings = _settings(
+        made,
+        budget,
+        train_budget,
+        valid_budget,
+        seed=seed,
+        iterations=iterations,
+        depth=depth,
+        most_leaves=leaves,
+        partition=partition,
+        teams=teams,
+        selection=selection,
+        drop_quantile=drop_quantile,
+        **({} if ucb_scale is None else {"ucb_scale": ucb_scale}),
+    )
+    run = runs.Run(made, teacher, _variant(algorithm), settings, None if expert is None else str(expert))
+    folder = out_folder or runs.free_folder(run, Path("runs"))
+    episodes = made.recommended.evaluation_episodes if episodes is None else episodes
+    _check_episodes(episodes)
+    runs.claim(run, folder)
+    with _progress(as_json) as show, _engine(made, workers) as place:
+        summary = runs.execute(run, folder, place, episodes, _command(), show)
+    if out_folder is None:
+        _point_to_latest(folder)
+    print(json.dumps(summary)) if as_json else _print_summary(summary)
+
+
+@app.command()
+def evaluate(
+    run: RunPath,
+    episodes: Episodes = None,
+    seed: Seed = 0,
+    expert: ExpertFile = None,
+    workers: Workers = CORES,
+    as_json: AsJson = False,
+) -> None:
+    """Score trees, expert and yardsticks on the same unseen episodes."""
+    trees = file.load(run)
+    made = catalogue.make(trees.game, trees.parameters)
+    students = trees.students(made)
+    teacher = _expert_of(run, trees, made, expert, workers)
+    if seed < 0:
+        raise InputError(f"--seed must be 0 or more, not {seed}.")
+    with _engine(made, workers) as place:
+        count = made.recommended.evaluation_episodes if episodes is None else episodes
+        fields = evaluation.evaluate(made, teacher, students, place, count, seed)
+    summary = {"game": made.name, "algorithm": trees.made["algorithm"], "seed": seed, **fields, "run": str(run)}
+    print(json.dumps(summary)) if as_json else _print_scores(summary)
+
+
+@app.command()
+def compare(
+    game: GameName,
+    algorithms: Annotated[str, typer.Option(help="Names with commas between.")] = "imitation,iviper,maviper,hydraviper",
+    seeds: Annotated[int, typer.Option(help="How many seeds each.")] = 3,
+    budget: BudgetChoice = Budget.low,
+    train_budget: TrainBudget = None,
+    valid_budget: ValidBudget = None,
+    iterations: Iterations = 100,
+    depth: Depth = 4,
+    selection: Annotated[str, typer.Option(help="How HYDRAVIPER selects.")] = "race",
+    expert: ExpertFile = None,
+    workers: Workers = CORES,
+    episodes: Episodes = None,
+    out_file: Annotated[Path | None, typer.Option("--out", help="Write the table as FILE.json and FILE.md.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare algorithms side by side, with intervals over seeds."""
+    made, teacher = _game_and_expert(game, expert, workers)
+    variants = [_variant(name.strip()) for name in algorithms.split(",")]
+    settings = _settings(
+        made, budget, train_budget, valid_budget, iterations=iterations, depth=depth, selection=selection
+    )
+    count = made.recommended.evaluation_episodes if episodes is None else episodes
+    _check_episodes(count)
+    with _progress(as_json) as show:
+        result = comparison.compare(made, teacher, variants, settings, seeds, count, workers, show)
+    if out_file is not None:
+        comparison.save(result, out_file, _command())
+    print(json.dumps(result)) if as_json else out.print(comparison.to_markdown(result, _command()), highlight=False)
+
+
+@app.command()
+def show(
+    run: RunPath,
+    agent: Annotated[str | None, typer.Option(help="One agent; default: all.")] = None,
+    form: Annotated[Format, typer.Option("--format", help="text or svg.")] = Format.text,
+) -> None:
+    """Show trees as text or as a picture (SVG)."""
+    trees = file.load(run)
+    names = [own.name for own in trees.agents]
+    if agent is not None and agent not in names:
+        raise InputError(f"there is no tree for {agent!r}: choose one of {', '.join(names)}.")
+    if form is Format.svg and agent is None and len(names) > 1:
+        raise InputError(f"an SVG shows one tree: choose an --agent of {', '.join(names)}.")
+    for own, tree in zip(trees.agents, trees.trees, strict=True):
+        if agent in (None, own.name):
+            print(render.to_text(own, tree) if form is Format.text else render.to_svg(own, tree))
+
+
+def main() -> None:
+    """Run the command line: 0 done, 1 the job failed, 2 the call or its input was wrong."""
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    if arguments == ["--version"]:
+        print(f"hydraviper {__version__}")
+        return
+    try:
+        app(arguments, standalone_mode=True)
+    except (InputError, JobError) as error:
+        _fail(error, debug, 2 if isinstance(error, InputError) else 1, str(error))
+    except KeyboardInterrupt:
+        _fail(None, False, 130, "stopped.")
+    except OSError as error:
+        _fail(error, debug, 1, f"{error.strerror or error}: {error.filename or 'a file'}.")
+    except Exception as error:
+        _fail(error, debug, 1, f"{type(error).__name__}: {error} (repeat with --debug to see where)")
+
+
+def _fail(error: BaseException | None, debug: bool, code: int, sentence: str) -> None:
+    if debug and error is not None:
+        traceback.print_exception(error)
+    err.print(f"hydraviper: {sentence}", highlight=False, markup=False, soft_wrap=True)
+    sys.exit(code)
+
+
+def _game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, NetworkExpert]:
+    if workers < 1:
+        raise InputError(f"--workers must be at least 1, not {workers}.")
+    game = catalogue.make(spec)
+    expert = store.shipped(game) if path is None else store.load(path, game)
+    return game, replace(expert, workers=workers)
+
+
+def _expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, workers: int) -> NetworkExpert:
+    """The expert that made the trees: as given, as the run's folder says, or the shipped one."""
+    noted = run / "settings.json"
+    if path is None and noted.is_file():
+        named = json.loads(noted.read_text()).get("expert", {}).get("file")
+        path = None if named is None else Path(named)
+    expert = store.shipped(game) if path is None else store.load(path, game)
+    if store.digest(expert) != trees.made["expert"]:
+        err.print("Note: the trees were made from another expert than the one they are compared with.", style="yellow")
+    return replace(expert, workers=workers)
+
+
+def _engine(game: Game, workers: int) -> LocalEngine:
+    spec = catalogue.spec_of(game)
+    return LocalEngine(lambda: catalogue.make(spec), workers)
+
+
+def _settings(game: Game, budget: Budget, train: int | None, valid: int | None, **others: Any) -> Settings:
+    suits = game.recommended
+    default = suits.low if budget is Budget.low else suits.high
+    return Settings(
+        **{
+            "ucb_scale": suits.ucb_scale,
+            "rollouts_per_iteration": suits.rollouts_per_iteration,
+            "train_budget": default[0] if train is None else train,
+            "valid_budget": default[1] if valid is None else valid,
+            **others,
+        }
+    )
+
+
+def _variant(name: str) -> Variant:
+    if name not in VARIANTS:
+        raise InputError(f"there is no algorithm {name!r}: choose one of {', '.join(VARIANTS)}.")
+    return VARIANTS[name]
+
+
+def _check_episodes(episodes: int) -> None:
+    if episodes < 2:
+        raise InputError(f"--episodes must be at least 2, not {episodes}: one episode has no interval.")
+
+
+def _command() -> str:
+    return shlex.join(["hydraviper", *sys.argv[1:]])
+
+
+def _describe(game: Game) -> dict[str, Any]:
+    try:
+        expert = str(store.shipped(game).about.get("algorithm", "yes"))
+    except InputError:
+        expert = "none"
+    counts = {len(agent.actions) for agent in game.agents}
+    sizes = {len(agent.features) for agent in game.agents}
+    return {
+        "game": game.name,
+        "agents": len(game.agents),
+        "features": "-".join(str(size) for size in sorted(sizes)),
+        "actions": "-".join(str(count) for count in sorted(counts)),
+        "joint actions": max(math.prod(len(game.agents[i].actions) for i in team) for team in game.teams),
+        "steps": game.horizon,
+        "score": game.score.name,
+        "better": "lower" if game.score.lower_is_better else "higher",
+        "expert": expert,
+    }
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on stderr per kind of work."""
+    columns = (TextColumn("{task.description:>12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True, disable=quiet) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(step: str, done: int, of: int) -> None:
+            if step not in tasks:
+                tasks[step] = bar.add_task(step, total=of)
+            bar.update(tasks[step], completed=done)
+
+        yield show
+
+
+def _point_to_latest(folder: Path) -> None:
+    link = folder.parent / "latest"
+    if link.is_symlink() or not link.exists():
+        link.unlink(missing_ok=True)
+        link.symlink_to(folder.name)
+
+
+def _with_interval(value: dict[str, float]) -> str:
+    return f"{value['mean']:.2f} ± {value['ci95']:.2f}"
+
+
+def _print_scores(summary: dict[str, Any]) -> None:
+    score = summary["score"]
+    better = "lower" if score["lower_is_better"] else "higher"
+    title = f"{score['name']}, {better} is better, {score['episodes']:,} unseen episodes"
+    table = Table("policy", "mean ± 95 %", title=f"{summary['game']}: {title}", title_justify="left")
+    table.add_row(f"trees ({summary['algorithm']})", _with_interval(score), style="bold")
+    table.add_row("expert", _with_interval(summary["expert"]))
+    for name, value in summary.get("yardsticks", {}).items():
+        table.add_row(f"script: {name}", _with_interval(value))
+    out.print(table)
+    _print_beside(summary, {"trees": "trees", "expert": "expert"})
+
+
+def _print_beside(summary: dict[str, Any], who: dict[str, str]) -> None:
+    for field, words in (("measures", "{}"), ("opponents", "against the scripted adversary “{}”")):
+        for name, values in summary.get(field, {}).items():
+            parts = ", ".join(f"{label} {_with_interval(values[key])}" for key, label in who.items())
+            out.print(f"{words.format(name)}: {parts}", highlight=False)
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
+    _print_scores(summary)
+    spent, seconds = summary["rollouts"], summary["seconds"]
+    steps = ", ".join(f"{step} {seconds[step]:.2f}" for step in seconds if step != "total" and seconds[step] >= 0.005)
+    out.print(
+        f"rollouts: {spent['warmup']} warm-up, {spent['train']} training, {spent['valid']} validation\n"
+        f"seconds: {seconds['total']:.2f} ({steps})",
+        highlight=False,
+    )
+    for note in summary["notes"]:
+        out.print(f"note: {note}", highlight=False)
+    folder = summary["out"]
+    out.print(f"trees: {folder}/trees.json\nreport: {folder}/report.html", highlight=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Algorithms side by side: several seeds each, all scored on the same unseen episodes, with intervals over seeds."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hydraviper import evaluation
+from hydraviper.algorithm import distill
+from hydraviper.data import Estimate, InputError
+from hydraviper.engines.local import LocalEngine
+from hydraviper.experts.networks import NetworkExpert
+from hydraviper.games import catalogue
+from hydraviper.protocols import Game
+from hydraviper.settings import Settings
+from hydraviper.trees.file import write_whole
+from hydraviper.variants import Variant
+
+# 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom; close to the normal one beyond
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120)
+
+
+def over_seeds(values: Sequence[float]) -> Estimate:
+    """Mean and t-interval of one number per seed."""
+    count = len(values)
+    if count < 2:
+        return Estimate(float(values[0]), float("nan"), count)
+    quantile = _T[count - 2] if count - 2 < len(_T) else 1.96 + 2.4 / (count - 1)
+    return Estimate(float(np.mean(values)), float(quantile * np.std(values, ddof=1) / math.sqrt(count)), count)
+
+
+def compare(
+    game: Game,
+    expert: NetworkExpert,
+    variants: Sequence[Variant],
+    settings: Settings,
+    seeds: int,
+    episodes: int,
+    workers: int,
+    progress: Callable[[str, int, int], None],
+) -> dict[str, Any]:
+    """Run each algorithm with seeds 0 .. seeds - 1 and score every result on the same unseen episodes."""
+    if seeds < 1:
+        raise InputError(f"--seeds must be at least 1, not {seeds}.")
+    result: dict[str, Any] = {"game": game.name, "seeds": seeds, "settings": settings.to_json(), "algorithms": {}}
+    spec = catalogue.spec_of(game)
+    with LocalEngine(lambda: catalogue.make(spec), workers) as engine:
+        for variant in variants:
+            rows = []
+            for seed in range(seeds):
+                start = time.perf_counter()
+                distilled = distill(game, expert, replace(settings, seed=seed), variant, engine)
+                seconds = time.perf_counter() - start
+                # the evaluation's own seed: every algorithm and seed meets the same episodes
+                fields = evaluation.evaluate(game, expert, distilled.profile.students, engine, episodes)
+                rows.append({"seed": seed, "seconds": seconds, "rollouts": distilled.ledger.rollouts, **fields})
+                progress(variant.name, seed + 1, seeds)
+            result["algorithms"][variant.name] = _summary(rows)
+            result.update({key: rows[0][key] for key in ("expert", "yardsticks") if key in rows[0]})
+    result["score"] = {"name": game.score.name, "lower_is_better": game.score.lower_is_better, "episodes": episodes}
+    return result
+
+
+def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    score = over_seeds([row["score"]["mean"] for row in rows])
+    seconds = over_seeds([row["seconds"] for row in rows])
+    summary: dict[str, Any] = {
+        "mean": score.mean,
+        "ci95": score.ci95,
+        "seconds": {"mean": seconds.mean, "ci95": seconds.ci95},
+        "rollouts": rows[0]["rollouts"],
+        "scores": [row["score"]["mean"] for row in rows],
+    }
+    for field in ("measures", "opponents"):
+        if field in rows[0]:
+            summary[field] = {
+                name: {
+                    who: float(np.mean([row[field][name][who]["mean"] for row in rows])) for who in ("trees", "expert")
+                }
+                for name in rows[0][field]
+            }
+    return summary
+
+
+def to_markdown(result: dict[str, Any], command: str) -> str:
+    """The comparison as a table for people."""
+    score = result["score"]
+    better = "lower" if score["lower_is_better"] else "higher"
+    budget = f"{result['settings']['train_budget']:,} / {result['settings']['valid_budget']:,}"
+    lines = [
+        f"### {result['game']}, {budget} rollouts",
+        "",
+        f"{score['name'].capitalize()} ({better} is better), mean and 95 % interval over {result['seeds']} seeds, "
+        f"{score['episodes']:,} unseen episodes each. Made by `{command}`.",
+        "",
+        "| policy | score | seconds | rollouts (warm-up / train / valid) |",
+        "|---|---|---|---|",
+        f"| expert | {result['expert']['mean']:.2f} | | |",
+    ]
+    for name, row in result["algorithms"].items():
+        spent = " / ".join(f"{row['rollouts'][key]:,}" for key in ("warmup", "train", "valid"))
+        seconds = f"{row['seconds']['mean']:.1f} ± {row['seconds']['ci95']:.1f}"
+        lines.append(f"| {name} | {row['mean']:.2f} ± {row['ci95']:.2f} | {seconds} | {spent} |")
+    for name, row in result.get("yardsticks", {}).items():
+        lines.append(f"| script: {name} | {row['mean']:.2f} | | |")
+    lines += _beside(result)
+    return "\n".join(lines) + "\n"
+
+
+def _beside(result: dict[str, Any]) -> list[str]:
+    """Lines for measures beside the score and for scripted opponents."""
+    lines = []
+    for field, title in (("measures", "{name}"), ("opponents", "{score} against the scripted adversary: {name}")):
+        for algorithm, row in result["algorithms"].items():
+            for name, values in row.get(field, {}).items():
+                words = title.format(name=name, score=result["score"]["name"])
+                lines.append(f"| {algorithm} | {words} | {values['trees']:.3f} | {values['expert']:.3f} |")
+    header = ["", "| algorithm | beside the score | trees | expert |", "|---|---|---|---|"]
+    return header + lines if lines else []
+
+
+def save(result: dict[str, Any], path: Path, command: str) -> None:
+    """Write the table as JSON and, beside it, as Markdown."""
+    write_whole(path.with_suffix(".json"), json.dumps({**result, "command": command}, indent=1))
+    write_whole(path.with_suffix(".md"), to_markdown(result, command))

@@ -1,0 +1,112 @@
+"""Scripted play for the particle worlds: yardsticks to measure against, and adversaries that do not learn."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hydraviper.data import Observations
+from hydraviper.games.particle import CooperativeNavigation, PhysicalDeception
+from hydraviper.protocols import Game, Policy, Student
+
+CLOSE = 0.02  # nearer than this an agent stays where it is
+COAST = 0.1  # how far an agent's speed still carries it, in seconds
+
+
+@dataclass(frozen=True)
+class Script:
+    """One agent's rule: where it wants to be, relative to itself, from what it sees."""
+
+    aim: Callable[[np.ndarray], np.ndarray]  # [B, F] -> [B, 2]
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        """Move along the longer way; stay when there."""
+        wish = self.aim(features)
+        sideways = np.abs(wish[:, 0]) >= np.abs(wish[:, 1])
+        move = np.where(sideways, np.where(wish[:, 0] < 0, 1, 2), np.where(wish[:, 1] < 0, 3, 4))
+        return np.where(np.abs(wish).max(axis=1) < CLOSE, 0, move)
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """A policy made of one rule per agent."""
+
+    rules: tuple[Student, ...]
+
+    def act(self, observations: Observations) -> np.ndarray:
+        """One action per episode and agent, [B, N]."""
+        return np.stack([rule.predict(seen) for rule, seen in zip(self.rules, observations, strict=True)], axis=1)
+
+
+@dataclass(frozen=True)
+class Staying:
+    """A policy of agents that never move."""
+
+    agents: int
+
+    def act(self, observations: Observations) -> np.ndarray:
+        """Zeros, [B, N]."""
+        return np.zeros((len(observations[0]), self.agents), np.int64)
+
+
+def yardsticks(game: Game) -> dict[str, Policy]:
+    """Simple policies for every agent, to see what a score is worth; none for games that we know nothing about."""
+    if not isinstance(game, CooperativeNavigation):
+        return {}
+    count = len(game.agents)
+    scripts: dict[str, Policy] = {"agent i to landmark i": Scripted(tuple(Script(_to_own(i)) for i in range(count)))}
+    if count <= 5:
+        scripts["best assignment"] = Scripted(tuple(Script(_to_assigned(i, count)) for i in range(count)))
+    return scripts | {"nobody moves": Staying(count)}
+
+
+def opponents(game: Game) -> dict[str, Mapping[int, Student]]:
+    """Scripted players for the agents that are not distilled: name -> their rules."""
+    if not isinstance(game, PhysicalDeception):
+        return {}
+    landmarks = len(game.agents) - 1
+    aims = {"nearest landmark": _nearest, "midpoint": _midpoint, "where defenders crowd": _crowded}
+    return {name: {0: Script(lambda seen, aim=aim: aim(seen, landmarks))} for name, aim in aims.items()}
+
+
+def _to_own(i: int) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda seen: seen[:, 4 + 2 * i : 6 + 2 * i] - COAST * seen[:, :2]
+
+
+def _to_assigned(i: int, count: int) -> Callable[[np.ndarray], np.ndarray]:
+    """The landmark that the assignment of least total distance gives to agent i, computed from its own view."""
+    orders = np.array(list(itertools.permutations(range(count))))  # [P, N], agent -> landmark
+
+    def aim(seen: np.ndarray) -> np.ndarray:
+        landmarks = seen[:, 4 : 4 + 2 * count].reshape(-1, count, 2)
+        others = seen[:, 4 + 2 * count : 2 + 4 * count].reshape(-1, count - 1, 2)
+        agents = np.insert(others, i, 0.0, axis=1)
+        distances = np.linalg.norm(agents[:, :, None] - landmarks[:, None], axis=3)  # [B, N, N]
+        totals = distances[:, np.arange(count), orders].sum(axis=2)  # [B, P]
+        own = orders[totals.argmin(axis=1), i]
+        return landmarks[np.arange(len(seen)), own] - COAST * seen[:, :2]
+
+    return aim
+
+
+def _landmarks(seen: np.ndarray, count: int) -> np.ndarray:
+    return seen[:, : 2 * count].reshape(-1, count, 2)
+
+
+def _nearest(seen: np.ndarray, count: int) -> np.ndarray:
+    places = _landmarks(seen, count)
+    return places[np.arange(len(seen)), np.linalg.norm(places, axis=2).argmin(axis=1)]
+
+
+def _midpoint(seen: np.ndarray, count: int) -> np.ndarray:
+    return _landmarks(seen, count).mean(axis=1)
+
+
+def _crowded(seen: np.ndarray, count: int) -> np.ndarray:
+    """The landmark with the least total distance to the defenders."""
+    places, defenders = _landmarks(seen, count), seen[:, 2 * count :].reshape(-1, count, 2)
+    distances = np.linalg.norm(places[:, :, None] - defenders[:, None], axis=3).sum(axis=2)
+    return places[np.arange(len(seen)), distances.argmin(axis=1)]

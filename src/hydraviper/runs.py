@@ -1,0 +1,145 @@
+"""A run is a folder: settings.json, ledger.jsonl, trees.json, summary.json and report.html."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydraviper import evaluation
+from hydraviper.algorithm import Distilled, Progress, distill
+from hydraviper.data import InputError, Ledger
+from hydraviper.experts import store
+from hydraviper.experts.networks import NetworkExpert
+from hydraviper.protocols import Engine, Game
+from hydraviper.report import render_report
+from hydraviper.settings import Settings
+from hydraviper.trees import file
+from hydraviper.trees.tree import Tree
+from hydraviper.variants import Variant
+from hydraviper.version import __version__
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run is made of, before it is run."""
+
+    game: Game
+    expert: NetworkExpert
+    variant: Variant
+    settings: Settings
+    expert_file: str | None = None  # None for the one that ships
+
+    def to_json(self) -> dict[str, Any]:
+        """settings.json: enough to make the run again."""
+        return {
+            "game": {"name": self.game.name, "parameters": dict(self.game.parameters)},
+            "algorithm": self.variant.name,
+            "expert": {"hash": store.digest(self.expert), "file": self.expert_file},
+            "settings": self.settings.to_json(),
+            "version": __version__,
+        }
+
+
+def free_folder(run: Run, parent: Path) -> Path:
+    """A folder of its own for a run that was given none: runs/GAME-ALGORITHM-1, -2, ..."""
+    number = 1
+    while (folder := parent / f"{run.game.name}-{run.variant.name}-{number}").exists():
+        number += 1
+    return folder
+
+
+def claim(run: Run, folder: Path) -> None:
+    """Take a folder for a run: a new or empty one, or the one where the same run was interrupted."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: pass a folder with --out.")
+    noted = folder / "settings.json"
+    if folder.is_dir() and any(folder.iterdir()):
+        if not noted.is_file():
+            raise InputError(f"{folder} holds something that is not a run: pass an empty or a new folder with --out.")
+        if (folder / "trees.json").exists() or _settings_in(noted) != run.to_json():
+            raise InputError(f"{folder} already holds another run: pass a new folder with --out.")
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_whole(noted, json.dumps(run.to_json(), indent=1))
+    (folder / "ledger.jsonl").write_text("")
+
+
+def execute(run: Run, folder: Path, engine: Engine, episodes: int, command: str, progress: Progress) -> dict[str, Any]:
+    """Distill into a claimed folder and evaluate on unseen seeds; returns the object that `--json` prints."""
+    start = time.perf_counter()
+    ledger = Ledger(folder / "ledger.jsonl")
+    result = distill(run.game, run.expert, run.settings, run.variant, engine, ledger, progress)
+    seconds = {"total": time.perf_counter() - start, **ledger.seconds}
+    fields = evaluation.evaluate(run.game, run.expert, result.profile.students, engine, episodes)
+    progress("evaluated", 1, 1)
+    summary = {
+        "game": run.game.name,
+        "algorithm": run.variant.name,
+        "seed": run.settings.seed,
+        **fields,
+        "rollouts": ledger.rollouts,
+        "seconds": seconds,
+        "out": str(folder),
+        "teams": [[run.game.agents[i].name for i in team] for team in result.teams],
+        "selection": _selection(run, result),
+        "settings": result.settings.to_json(),
+        "notes": ledger.notes,
+        "version": __version__,
+        "expert_hash": store.digest(run.expert),
+        "command": command,
+    }
+    _write(run, result, summary, folder)
+    return summary
+
+
+def trees_of(run: Run, result: Distilled, score: Mapping[str, Any] | None) -> file.TreesFile:
+    """The distilled trees as a document."""
+    students = sorted(result.profile.students.items())
+    for i, student in students:
+        if not isinstance(student, Tree):
+            raise InputError(f"the student of {run.game.agents[i].name} is no tree and cannot be saved as trees.json.")
+    made = {
+        "algorithm": result.algorithm,
+        "settings": result.settings.to_json(),
+        "seed": result.settings.seed,
+        "expert": store.digest(run.expert),
+        "version": __version__,
+    }
+    return file.TreesFile(
+        game=run.game.name,
+        parameters=dict(run.game.parameters),
+        agents=tuple(run.game.agents[i] for i, _ in students),
+        trees=tuple(student for _, student in students if isinstance(student, Tree)),
+        made=made,
+        score=score,
+    )
+
+
+def _write(run: Run, result: Distilled, summary: dict[str, Any], folder: Path) -> None:
+    trees = trees_of(run, result, summary["score"])
+    file.write_whole(folder / "summary.json", json.dumps(summary, indent=1))
+    page = render_report(summary, trees.agents, trees.trees, result.ledger.lines, result.ledger.notes)
+    file.write_whole(folder / "report.html", page)
+    file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
+
+
+def _selection(run: Run, result: Distilled) -> list[dict[str, Any]]:
+    return [
+        {
+            "team": [run.game.agents[i].name for i in team],
+            "chosen": choice.chosen + 1,
+            "means": choice.means,
+            "pulls": choice.pulls,
+        }
+        for team, choice in zip(result.teams, result.choices, strict=True)
+    ]
+
+
+def _settings_in(path: Path) -> dict[str, Any] | None:
+    try:
+        return json.loads(path.read_text())
+    except json.JSONDecodeError:
+        return None

@@ -1,0 +1,120 @@
+"""trees.json: versioned, checked against a schema, never pickle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from hydraviper.data import Agent, InputError
+from hydraviper.protocols import Game
+from hydraviper.trees.tree import LEAF, Tree
+
+FORMAT = "hydraviper-trees-1"
+
+
+@dataclass(frozen=True)
+class TreesFile:
+    """The trees of a run, with what is needed to read, check and play them."""
+
+    game: str
+    parameters: Mapping[str, Any]
+    agents: tuple[Agent, ...]  # the distilled ones
+    trees: tuple[Tree, ...]  # one per agent
+    made: Mapping[str, Any]  # algorithm, settings, expert's hash, version
+    score: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        for agent, tree in zip(self.agents, self.trees, strict=True):
+            inner = tree.feature[tree.feature != LEAF]
+            if tree.counts.shape[1] != len(agent.actions) or tree.action.max() >= len(agent.actions):
+                raise InputError(f"the tree of {agent.name} knows other actions than its {len(agent.actions)}.")
+            if len(inner) and inner.max() >= len(agent.features):
+                raise InputError(f"the tree of {agent.name} asks for a feature that the agent does not have.")
+
+    def to_json(self) -> dict[str, Any]:
+        """The document."""
+        return {
+            "format": FORMAT,
+            "game": {"name": self.game, "parameters": dict(self.parameters)},
+            "agents": [
+                {
+                    "name": agent.name,
+                    "features": list(agent.features),
+                    "actions": list(agent.actions),
+                    "tree": tree.to_json(),
+                }
+                for agent, tree in zip(self.agents, self.trees, strict=True)
+            ],
+            "made": dict(self.made),
+            "score": None if self.score is None else dict(self.score),
+        }
+
+    def students(self, game: Game) -> dict[int, Tree]:
+        """The trees by the game's agents; refuses a game that they do not belong to."""
+        by_name = {agent.name: i for i, agent in enumerate(game.agents)}
+        students = {}
+        for agent, tree in zip(self.agents, self.trees, strict=True):
+            i = by_name.get(agent.name)
+            if i is None or game.agents[i] != agent:
+                raise InputError(
+                    f"{game.name} has no agent {agent.name} with these features and actions: the trees were made for "
+                    f"{self.game}; distill them for this game or pass the file that belongs to it."
+                )
+            students[i] = tree
+        return students
+
+
+def save(trees: TreesFile, path: Path) -> None:
+    """Write trees.json whole or not at all."""
+    write_whole(path, json.dumps(trees.to_json(), indent=1))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file through a temporary neighbour, so that nobody ever sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(path.name + ".part")
+    half.write_text(text, encoding="utf-8")
+    half.replace(path)
+
+
+def load(path: Path) -> TreesFile:
+    """Read trees.json, or the one in a run's folder."""
+    path = path / "trees.json" if path.is_dir() else path
+    if not path.is_file():
+        raise InputError(f"there are no trees at {path}: make some with `hydraviper distill`.")
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        jsonschema.validate(document, schema())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not JSON ({error}): pass a trees.json made by `hydraviper distill`.") from None
+    except jsonschema.ValidationError as error:
+        where = "/".join(map(str, error.absolute_path)) or "the document"
+        problem = error.message if len(error.message) < 120 else error.message[:117] + "..."
+        raise InputError(f"{path} is not a trees.json of this package: at {where}, {problem}.") from None
+    try:
+        return _read(document)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of trees.json."""
+    return json.loads((resources.files("hydraviper.trees") / "schema.json").read_text())
+
+
+def _read(document: dict[str, Any]) -> TreesFile:
+    entries = document["agents"]
+    return TreesFile(
+        game=document["game"]["name"],
+        parameters=document["game"]["parameters"],
+        agents=tuple(Agent(entry["name"], tuple(entry["features"]), tuple(entry["actions"])) for entry in entries),
+        trees=tuple(Tree.from_json(entry["tree"]) for entry in entries),
+        made=document["made"],
+        score=document.get("score"),
+    )

@@ -1,0 +1,5 @@
+"""The package's version, as installed."""
+
+from importlib.metadata import version
+
+__version__ = version("hydraviper")

@@ -1,0 +1,20 @@
+"""Compile every kernel once; they are cached afterwards: `python -m hydraviper.warmup`."""
+
+from __future__ import annotations
+
+import hydraviper
+
+
+def main() -> None:
+    """Run each algorithm on each shipped game, as small as possible."""
+    for name in ("cooperative-navigation", "physical-deception"):
+        game = hydraviper.make(name)
+        expert = hydraviper.shipped_expert(game)
+        settings = hydraviper.Settings(iterations=2, train_budget=2, valid_budget=4, rollouts_per_iteration=2)
+        for variant in ("hydraviper", "maviper"):
+            students = hydraviper.distill(game, expert, settings, hydraviper.VARIANTS[variant]).profile.students
+        hydraviper.evaluate(game, expert, students, hydraviper.LocalEngine(lambda game=game: game), episodes=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""What several tests need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import hydraviper
+from hydraviper.experts.networks import Network, NetworkExpert
+
+
+def random_expert(game: hydraviper.Game, seed: int = 0, hidden: int = 24) -> NetworkExpert:
+    """An untrained expert that fits a game."""
+    draws = np.random.default_rng(seed)
+    sizes = [len(agent.features) for agent in game.agents]
+    counts = [len(agent.actions) for agent in game.agents]
+
+    def network(inputs: int, outputs: int) -> Network:
+        shapes = [(inputs, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden, outputs), (outputs,)]
+        return Network(tuple(draws.normal(size=shape, scale=0.5).astype(np.float32) for shape in shapes))
+
+    actors = tuple(network(size, count) for size, count in zip(sizes, counts, strict=True))
+    critics = tuple(network(sum(sizes) + sum(counts), 1) for _ in sizes)
+    return NetworkExpert(actors, critics, {"game": game.name})
+
+
+@pytest.fixture(scope="session")
+def navigation() -> hydraviper.Game:
+    return hydraviper.make("cooperative-navigation")
+
+
+@pytest.fixture(scope="session")
+def deception() -> hydraviper.Game:
+    return hydraviper.make("physical-deception")
+
+
+@pytest.fixture(scope="session", params=["cooperative-navigation", "physical-deception"])
+def game(request: pytest.FixtureRequest) -> hydraviper.Game:
+    return hydraviper.make(request.param)
+
+
+@pytest.fixture(scope="session")
+def small() -> hydraviper.Settings:
+    """A run of a fraction of a second."""
+    return hydraviper.Settings(iterations=6, train_budget=30, valid_budget=60, rollouts_per_iteration=10)
+
+
+@pytest.fixture(scope="session")
+def two_workers():
+    return lambda expert: replace(expert, workers=2)

@@ -1,0 +1,79 @@
+"""Fixed-order kernels against plain matrix products, and the factored minimum against brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import hydraviper
+from conftest import random_expert
+
+
+def forward(network, inputs):
+    w0, b0, w1, b1, w2, b2 = (layer.astype(np.float64) for layer in network.layers)
+    hidden = np.maximum(np.maximum(inputs @ w0 + b0, 0) @ w1 + b1, 0)
+    return hidden @ w2 + b2
+
+
+def critic_inputs(game, observations, actions):
+    one_hot = [np.eye(len(agent.actions))[actions[:, i]] for i, agent in enumerate(game.agents)]
+    return np.concatenate([*observations, *one_hot], axis=1)
+
+
+@pytest.fixture(scope="module")
+def scene(game):
+    expert = random_expert(game, seed=3)
+    draws = np.random.default_rng(4)
+    observations = [draws.normal(size=(700, len(agent.features))).astype(np.float32) for agent in game.agents]
+    return game, expert, observations, expert.act(observations)
+
+
+def test_actors_are_greedy(scene):
+    game, expert, observations, actions = scene
+    for i in range(len(game.agents)):
+        logits = forward(expert.actors[i], observations[i])
+        chosen = logits[np.arange(700), actions[:, i]]
+        np.testing.assert_allclose(chosen, logits.max(axis=1), atol=1e-3)
+        assert (actions[:, i] == logits.argmax(axis=1)).mean() > 0.995
+
+
+def test_values_are_the_networks(scene):
+    game, expert, observations, actions = scene
+    inputs = critic_inputs(game, observations, actions)
+    expected = np.concatenate([forward(critic, inputs) for critic in expert.critics], axis=1)
+    np.testing.assert_allclose(expert.q(observations, actions), expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(("team", "judges"), [((0, 1, 2), None), ((1, 2), None), ((1,), None), ((0, 2), (1,))])
+def test_the_worst_joint_action_is_found(scene, team, judges):
+    game, expert, observations, actions = scene
+    worst = np.full(700, np.inf)
+    for choice in itertools.product(*(range(len(game.agents[i].actions)) for i in team)):
+        played = actions.copy()
+        played[:, list(team)] = choice
+        worst = np.minimum(worst, expert.q(observations, played)[:, list(judges or team)].mean(axis=1))
+    found = expert.worst_team_q(observations, actions, team, judges)
+    np.testing.assert_allclose(found, worst, rtol=1e-4, atol=1e-3)
+
+
+def test_no_row_depends_on_the_others(scene, two_workers):
+    """However samples are batched and threaded, every bit stays."""
+    _, expert, observations, actions = scene
+    whole = expert.worst_team_q(observations, actions, (1, 2))
+    values = expert.q(observations, actions)
+    for rows in (slice(0, 1), slice(3, 130), slice(511, 700)):
+        part = [seen[rows] for seen in observations]
+        np.testing.assert_array_equal(expert.act(part), actions[rows])
+        np.testing.assert_array_equal(expert.q(part, actions[rows]), values[rows])
+        np.testing.assert_array_equal(expert.worst_team_q(part, actions[rows], (1, 2)), whole[rows])
+    np.testing.assert_array_equal(two_workers(expert).worst_team_q(observations, actions, (1, 2)), whole)
+
+
+def test_a_team_too_large_to_enumerate_is_refused():
+    crowd = hydraviper.make("cooperative-navigation:agents=9")
+    expert = random_expert(crowd, hidden=4)
+    observations = crowd.reset(np.zeros(1, np.uint64))
+    with pytest.raises(hydraviper.InputError, match="--teams"):
+        expert.worst_team_q(observations, expert.act(observations), crowd.teams[0])
