@@ -8,7 +8,7 @@ Three lines from game and expert to trees:
 """
 
 from hydraviper.algorithm import Distilled, distill
-from hydraviper.data import Agent, Dataset, Estimate, InputError, JobError, Ledger, Rollouts, Score, Team
+from hydraviper.data import Agent, Dataset, Estimate, InputError, JobError, Ledger, Recommended, Rollouts, Score, Team
 from hydraviper.engines.local import LocalEngine
 from hydraviper.evaluation import evaluate
 from hydraviper.experts.networks import NetworkExpert
@@ -42,6 +42,7 @@ __all__ = [
     "NetworkExpert",
     "Policy",
     "Profile",
+    "Recommended",
     "Rollouts",
     "Score",
     "Settings",

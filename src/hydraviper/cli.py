@@ -175,8 +175,7 @@ def distill(
     folder = out_folder or runs.free_folder(run, Path("runs"))
     episodes = made.recommended.evaluation_episodes if episodes is None else episodes
     _check_episodes(episodes)
-    runs.claim(run, folder)
-    with _progress(as_json) as show, _engine(made, workers) as place:
+    with runs.claimed(run, folder), _progress(as_json) as show, _engine(made, workers) as place:
         summary = runs.execute(run, folder, place, episodes, _command(), show)
     if out_folder is None:
         _point_to_latest(folder)
@@ -231,6 +230,8 @@ def compare(
     )
     count = made.recommended.evaluation_episodes if episodes is None else episodes
     _check_episodes(count)
+    if seeds < 1:
+        raise InputError(f"--seeds must be at least 1, not {seeds}.")
     with _progress(as_json) as show:
         result = comparison.compare(made, teacher, variants, settings, seeds, count, workers, show)
     if out_file is not None:
@@ -360,15 +361,20 @@ def _describe(game: Game) -> dict[str, Any]:
 def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """A bar on stderr per kind of work."""
     columns = (TextColumn("{task.description:>12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True, disable=quiet) as bar:
-        tasks: dict[str, Any] = {}
+    bar = Progress(*columns, console=err, transient=True, disable=quiet)
+    tasks: dict[str, Any] = {}
 
-        def show(step: str, done: int, of: int) -> None:
-            if step not in tasks:
-                tasks[step] = bar.add_task(step, total=of)
-            bar.update(tasks[step], completed=done)
+    def show(step: str, done: int, of: int) -> None:
+        bar.start()
+        if step not in tasks:
+            tasks[step] = bar.add_task(step, total=of)
+        bar.update(tasks[step], completed=done)
 
+    try:
         yield show
+    finally:
+        if tasks:
+            bar.stop()
 
 
 def _point_to_latest(folder: Path) -> None:

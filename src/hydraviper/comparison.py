@@ -14,7 +14,7 @@ import numpy as np
 
 from hydraviper import evaluation
 from hydraviper.algorithm import distill
-from hydraviper.data import Estimate, InputError
+from hydraviper.data import Estimate
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts.networks import NetworkExpert
 from hydraviper.games import catalogue
@@ -47,8 +47,6 @@ def compare(
     progress: Callable[[str, int, int], None],
 ) -> dict[str, Any]:
     """Run each algorithm with seeds 0 .. seeds - 1 and score every result on the same unseen episodes."""
-    if seeds < 1:
-        raise InputError(f"--seeds must be at least 1, not {seeds}.")
     result: dict[str, Any] = {"game": game.name, "seeds": seeds, "settings": settings.to_json(), "algorithms": {}}
     spec = catalogue.spec_of(game)
     with LocalEngine(lambda: catalogue.make(spec), workers) as engine:

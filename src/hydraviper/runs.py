@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,21 @@ def free_folder(run: Run, parent: Path) -> Path:
     while (folder := parent / f"{run.game.name}-{run.variant.name}-{number}").exists():
         number += 1
     return folder
+
+
+@contextmanager
+def claimed(run: Run, folder: Path) -> Iterator[None]:
+    """Hold a folder for a run; a run that turns out to be impossible leaves nothing behind."""
+    existed = folder.exists()
+    claim(run, folder)
+    try:
+        yield
+    except InputError:
+        for name in ("settings.json", "ledger.jsonl"):
+            (folder / name).unlink(missing_ok=True)
+        if not existed:
+            folder.rmdir()
+        raise
 
 
 def claim(run: Run, folder: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hydraviper
-from conftest import random_expert
+from tests.conftest import random_expert
 
 
 def forward(network, inputs):

@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
-from conftest import random_expert
 from hydraviper.data import Dataset, InputError, Ledger
 from hydraviper.engines.local import LocalEngine
 from hydraviper.settings import Settings
 from hydraviper.steps import resample
 from hydraviper.steps.task import Task
+from tests.conftest import random_expert
 
 
 @pytest.fixture

@@ -18,6 +18,11 @@ def _add_scaled(out, row, scale):
         out[j] += scale * row[j]
 
 
+@nb.njit(cache=True, nogil=True, inline="always")
+def _relu(value):
+    return np.float32(0.0) if value <= 0.0 else value
+
+
 @nb.njit(cache=True, nogil=True)
 def greedy(features, w0, b0, w1, b1, w2, b2, actions):
     """The most valued action of every row, [B, F] -> actions [B]; False if a value is not a number."""
@@ -29,11 +34,11 @@ def greedy(features, w0, b0, w1, b1, w2, b2, actions):
             _add_scaled(first, w0[k], features[b, k])
         second[:] = b1
         for k in range(first.shape[0]):
-            if first[k] > 0.0:
+            if not first[k] <= 0.0:  # what is not a number must not be lost
                 _add_scaled(second, w1[k], first[k])
         third[:] = b2
         for k in range(second.shape[0]):
-            if second[k] > 0.0:
+            if not second[k] <= 0.0:
                 _add_scaled(third, w2[k], second[k])
         best = 0
         for a in range(third.shape[0]):
@@ -49,7 +54,7 @@ def _head(first, w1, b1, w2, b2, second, lanes):
     """The value from the first layer's sums: ReLU, second layer, ReLU, one output."""
     second[:] = b1
     for k in range(first.shape[0]):
-        if first[k] > 0.0:
+        if not first[k] <= 0.0:
             _add_scaled(second, w1[k], first[k])
     return _output(second, w2, b2, lanes)
 
@@ -60,9 +65,9 @@ def _output(second, w2, b2, lanes):
     whole = second.shape[0] - second.shape[0] % LANES
     for j in range(0, whole, LANES):
         for lane in range(LANES):
-            lanes[lane] += max(second[j + lane], np.float32(0.0)) * w2[j + lane, 0]
+            lanes[lane] += _relu(second[j + lane]) * w2[j + lane, 0]
     for j in range(whole, second.shape[0]):
-        lanes[j - whole] += max(second[j], np.float32(0.0)) * w2[j, 0]
+        lanes[j - whole] += _relu(second[j]) * w2[j, 0]
     value = b2[0]
     for lane in range(LANES):
         value += lanes[lane]
@@ -144,7 +149,7 @@ def add_joint_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, 
                     second[m + 1, n] = second[m, n] + linear[m, choice[m], n]
             total[:] = second[members]
             for n in range(unsure):
-                if partial[members, n] > 0.0:
+                if not partial[members, n] <= 0.0:
                     _add_scaled(total, w1[between[n]], partial[members, n])
             out[b, j] += _output(total, w2, b2, lanes)
             level = members - 1

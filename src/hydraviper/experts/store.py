@@ -67,31 +67,36 @@ def load(path: Path, game: Game | None = None) -> NetworkExpert:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} cannot be read as an expert ({error}): make one with `hydraviper train`.") from None
-    if game is not None:
-        check_fits(expert, game, str(path))
+    if game is not None and not fits(expert, game):
+        sizes = [len(agent.features) for agent in game.agents]
+        raise InputError(
+            f"{path} is an expert for {expert.about.get('game')} ({len(expert.actors)} agents with "
+            f"{list(expert.observation_sizes)} features), but {game.name} has {len(sizes)} agents with {sizes} "
+            "features: pass the expert that belongs to this game or train one."
+        )
     return expert
 
 
-def check_fits(expert: NetworkExpert, game: Game, where: str) -> None:
-    """Refuse an expert that was trained for another game."""
-    trained_for = expert.about.get("game", game.name)
+def fits(expert: NetworkExpert, game: Game) -> bool:
+    """Tell whether an expert was trained for a game of this name and size."""
     sizes = tuple(len(agent.features) for agent in game.agents)
     counts = tuple(len(agent.actions) for agent in game.agents)
-    if trained_for != game.name or expert.observation_sizes != sizes or expert.action_counts != counts:
-        agents = f"{len(expert.actors)} agents with {list(expert.observation_sizes)} features"
-        raise InputError(
-            f"{where} is an expert for {trained_for} ({agents}), but {game.name} has {len(sizes)} agents with "
-            f"{list(sizes)} features: pass the expert that belongs to this game or train one."
-        )
+    same_name = expert.about.get("game", game.name) == game.name
+    return same_name and expert.observation_sizes == sizes and expert.action_counts == counts
 
 
 def shipped(game: Game) -> NetworkExpert:
     """The trained expert that comes with the package."""
     file = resources.files("hydraviper.experts") / "trained" / f"{game.name}.safetensors"
     with resources.as_file(file) as path:
-        if not path.is_file():
-            raise InputError(f"no expert ships for {game.name}: train one and pass it with --expert FILE.")
-        return load(path, game)
+        expert = load(path) if path.is_file() else None
+    if expert is None or not fits(expert, game):
+        parameters = ",".join(f"{name}={value}" for name, value in game.parameters.items())
+        raise InputError(
+            f"no expert ships for {game.name}:{parameters}: train one with `hydraviper train {game.name}:{parameters}` "
+            "and pass it with --expert FILE."
+        )
+    return expert
 
 
 def digest(expert: NetworkExpert) -> str:

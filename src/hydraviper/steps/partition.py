@@ -107,8 +107,7 @@ def _metis(task: Task, team: Team, weights: np.ndarray) -> list[Team]:
     edge_weights = np.concatenate([row[own] for row, own in zip(weights, neighbours, strict=True)]).astype(int)
     _, labels = pymetis.part_graph(
         task.settings.teams,
-        xadj=starts.tolist(),
-        adjncy=edges.tolist(),
+        pymetis.CSRAdjacency(starts.tolist(), edges.tolist()),
         eweights=edge_weights.tolist(),
         recursive=True,
     )

@@ -104,7 +104,7 @@ def ucb1(task: Task, team: Team, students: Sequence[Students]) -> Choice:
     arms = Arms(task, team, students)
     if len(arms) == 1:
         return arms.choice()
-    _warm_up(arms, math.ceil(2 * math.log(task.settings.valid_budget)))  # lines 2-3
+    _warm_up(arms, max(1, math.ceil(2 * math.log(task.settings.valid_budget))))  # lines 2-3
     scale = task.settings.ucb_scale * math.log(task.settings.valid_budget)
     while arms.left > 0:  # line 4
         _pull_highest(
