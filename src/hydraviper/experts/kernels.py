@@ -9,37 +9,66 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-LANES = 16  # partial sums of a dot product, added up in a fixed order at the end
+LANES = 16  # joint actions come in whole vectors
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
-def _add_scaled(out, row, scale):
-    for j in range(out.shape[0]):
-        out[j] += scale * row[j]
+@nb.njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_rows(out, rows, index, scale, count):
+    """Add scale[n] * rows[index[n]] to out, eight rows at a time; index and scale are padded with zeros."""
+    for n in range(0, count, 8):
+        i0, i1, i2, i3 = index[n], index[n + 1], index[n + 2], index[n + 3]
+        i4, i5, i6, i7 = index[n + 4], index[n + 5], index[n + 6], index[n + 7]
+        s0, s1, s2, s3 = scale[n], scale[n + 1], scale[n + 2], scale[n + 3]
+        s4, s5, s6, s7 = scale[n + 4], scale[n + 5], scale[n + 6], scale[n + 7]
+        for j in range(out.shape[0]):
+            value = out[j] + s0 * rows[i0, j] + s1 * rows[i1, j] + s2 * rows[i2, j] + s3 * rows[i3, j]
+            out[j] = value + s4 * rows[i4, j] + s5 * rows[i5, j] + s6 * rows[i6, j] + s7 * rows[i7, j]
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
-def _relu(value):
-    return np.float32(0.0) if value <= 0.0 else value
+@nb.njit(cache=True, nogil=True)
+def _pad(index, scale, count):
+    for n in range(count, count + 8):
+        index[n], scale[n] = 0, 0.0
+
+
+@nb.njit(cache=True, nogil=True)
+def _relu_all(values):
+    for j in range(values.shape[0]):
+        values[j] = np.float32(0.0) if values[j] <= 0.0 else values[j]
+
+
+@nb.njit(cache=True, nogil=True)
+def _layer(out, bias, inputs, rows, index, scale):
+    """out = bias + inputs @ rows, leaving out inputs that are 0."""
+    count = 0
+    for k in range(inputs.shape[0]):
+        if inputs[k] != 0.0:
+            index[count], scale[count] = k, inputs[k]
+            count += 1
+    _pad(index, scale, count)
+    out[:] = bias
+    _add_rows(out, rows, index, scale, count)
+
+
+@nb.njit(cache=True, nogil=True)
+def _lists(inputs, first, second):
+    """Room for the indices and factors of as many rows as the largest layer has, and the padding."""
+    room = max(inputs, first, second) + 8
+    return np.zeros(room, np.int64), np.zeros(room, np.float32)
 
 
 @nb.njit(cache=True, nogil=True)
 def greedy(features, w0, b0, w1, b1, w2, b2, actions):
     """The most valued action of every row, [B, F] -> actions [B]; False if a value is not a number."""
     first, second, third = np.empty_like(b0), np.empty_like(b1), np.empty_like(b2)
+    index, scale = _lists(w0.shape[0], w1.shape[0], w2.shape[0])
     sound = True
     for b in range(features.shape[0]):
-        first[:] = b0
-        for k in range(features.shape[1]):
-            _add_scaled(first, w0[k], features[b, k])
-        second[:] = b1
-        for k in range(first.shape[0]):
-            if not first[k] <= 0.0:  # what is not a number must not be lost
-                _add_scaled(second, w1[k], first[k])
-        third[:] = b2
-        for k in range(second.shape[0]):
-            if not second[k] <= 0.0:
-                _add_scaled(third, w2[k], second[k])
+        _layer(first, b0, features[b], w0, index, scale)
+        _relu_all(first)
+        _layer(second, b1, first, w1, index, scale)
+        _relu_all(second)
+        _layer(third, b2, second, w2, index, scale)
         best = 0
         for a in range(third.shape[0]):
             if third[a] > third[best]:
@@ -50,112 +79,149 @@ def greedy(features, w0, b0, w1, b1, w2, b2, actions):
 
 
 @nb.njit(cache=True, nogil=True)
-def _head(first, w1, b1, w2, b2, second, lanes):
-    """The value from the first layer's sums: ReLU, second layer, ReLU, one output."""
-    second[:] = b1
-    for k in range(first.shape[0]):
-        if not first[k] <= 0.0:
-            _add_scaled(second, w1[k], first[k])
-    return _output(second, w2, b2, lanes)
-
-
-@nb.njit(cache=True, nogil=True, inline="always")
-def _output(second, w2, b2, lanes):
-    lanes[:] = 0.0
-    whole = second.shape[0] - second.shape[0] % LANES
-    for j in range(0, whole, LANES):
-        for lane in range(LANES):
-            lanes[lane] += _relu(second[j + lane]) * w2[j + lane, 0]
-    for j in range(whole, second.shape[0]):
-        lanes[j - whole] += _relu(second[j]) * w2[j, 0]
-    value = b2[0]
-    for lane in range(LANES):
-        value += lanes[lane]
-    return value
-
-
-@nb.njit(cache=True, nogil=True)
 def values(joint, actions, offsets, w0, b0, w1, b1, w2, b2, out):
     """A critic's value of joint actions: joint observations [B, G], actions [B, N] -> out [B].
 
     An agent's action picks row offsets[agent] + action of w0, which is what a one-hot input does.
     """
-    first, second, lanes = np.empty_like(b0), np.empty_like(b1), np.empty(LANES, np.float32)
+    first, second, third = np.empty_like(b0), np.empty_like(b1), np.empty_like(b2)
+    index, scale = _lists(w0.shape[0], w1.shape[0], w2.shape[0])
     for b in range(joint.shape[0]):
-        first[:] = b0
-        for k in range(joint.shape[1]):
-            _add_scaled(first, w0[k], joint[b, k])
+        _layer(first, b0, joint[b], w0, index, scale)
         for i in range(actions.shape[1]):
-            _add_scaled(first, w0[offsets[i] + actions[b, i]], np.float32(1.0))
-        out[b] = _head(first, w1, b1, w2, b2, second, lanes)
+            row = w0[offsets[i] + actions[b, i]]
+            for k in range(first.shape[0]):
+                first[k] += row[k]
+        _relu_all(first)
+        _layer(second, b1, first, w1, index, scale)
+        _relu_all(second)
+        _layer(third, b2, second, w2, index, scale)
+        out[b] = third[0]
+
+
+@nb.njit(cache=True, nogil=True)
+def _spread(out, start, parts, counts):
+    """start + one of each member's parts [M, A], for every joint action (the last member's action fastest)."""
+    size = 1
+    out[0] = start
+    for m in range(counts.shape[0] - 1, -1, -1):
+        for a in range(counts[m] - 1, -1, -1):
+            part = parts[m, a]
+            for j in range(size):
+                out[a * size + j] = out[j] + part
+        size *= counts[m]
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_relu(out, values, weight):
+    for j in range(out.shape[0]):
+        out[j] += (np.float32(0.0) if values[j] <= 0.0 else values[j]) * weight
+
+
+@nb.njit(cache=True, nogil=True)
+def _bound(low, high, linear, counts, rows, between, most, unsure):
+    """Widen the second layer's sums [W] from both sides by whatever a joint action may add."""
+    for m in range(counts.shape[0]):
+        for n in range(low.shape[0]):
+            least, largest = linear[m, 0, n], linear[m, 0, n]
+            for a in range(1, counts[m]):
+                least, largest = min(least, linear[m, a, n]), max(largest, linear[m, a, n])
+            low[n] += least
+            high[n] += largest
+    for u in range(unsure):
+        row, reach = rows[between[u]], most[u]
+        for n in range(low.shape[0]):
+            low[n] += min(row[n], np.float32(0.0)) * reach
+            high[n] += max(row[n], np.float32(0.0)) * reach
 
 
 @nb.njit(cache=True, nogil=True)
 def add_joint_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, b2, out):
-    """Add a critic's value of each joint action of the team, out [B, J] (last member's action fastest).
+    """Add a critic's value of each joint action of the team to out [B, J'] (last member's action fastest, J' >= J).
 
-    The first layer is factored: observations and everybody else's actions once per sample, then one row per member.
-    A hidden unit whose sign no joint action can change is off (and skipped) or on, and then linear: its part of the
-    second layer is summed once per member and action. Only the units in between are looked at per joint action.
+    Nothing is computed per joint action that does not depend on it. The first layer is factored into observations,
+    everybody else's actions and one row per member's action. A hidden unit that no joint action can switch is either
+    off, and skipped, or on, and then linear: its part of the next layer is summed per member and action. The same
+    holds for the second layer. Only units that some joint action switches are looked at for each of them.
     """
-    hidden, width, members = b0.shape[0], b1.shape[0], team.shape[0]
+    hidden, width, members, joints = b0.shape[0], b1.shape[0], team.shape[0], out.shape[1]
     others = np.ones(actions.shape[1], np.bool_)
-    for i in team:
-        others[i] = False
+    first = np.zeros((hidden, members, counts.max()), np.float32)  # the members' rows of w0, hidden unit first
     low, high = np.zeros(hidden, np.float32), np.zeros(hidden, np.float32)
     for m in range(members):
-        rows = w0[offsets[team[m]] : offsets[team[m]] + counts[m]]
+        others[team[m]] = False
+        own = w0[offsets[team[m]] : offsets[team[m]] + counts[m]]
         for k in range(hidden):
-            low[k] += rows[:, k].min()
-            high[k] += rows[:, k].max()
-    most = counts.max()
-    base = np.empty(hidden, np.float32)
-    linear = np.empty((members, most, width), np.float32)
-    partial = np.empty((members + 1, hidden), np.float32)  # sums of the first layer, one member more per level
-    second = np.empty((members + 1, width), np.float32)
-    total, lanes = np.empty(width, np.float32), np.empty(LANES, np.float32)
-    between, choice = np.empty(hidden, np.int64), np.zeros(members, np.int64)
+            first[k, m, : counts[m]] = own[:, k]
+            low[k] += own[:, k].min()
+            high[k] += own[:, k].max()
+    room = max(hidden, joint.shape[1] + actions.shape[1]) + 8
+    index, scale = np.zeros(room, np.int64), np.zeros(room, np.float32)
+    upto, between, most = np.arange(room), np.empty(hidden, np.int64), np.empty(hidden, np.float32)
+    base, start = np.empty(hidden, np.float32), np.empty(width, np.float32)
+    least, largest = np.empty(width, np.float32), np.empty(width, np.float32)
+    linear = np.empty((members, counts.max(), width), np.float32)
+    parts = np.zeros((members, counts.max()), np.float32)
+    steady, steady_parts = np.zeros(hidden + 8, np.float32), np.zeros((members, counts.max()), np.float32)
+    active = np.zeros((hidden + 8, joints), np.float32)  # the unsure units' outputs per joint action
+    total = np.zeros(joints, np.float32)
     for b in range(joint.shape[0]):
         base[:] = b0
-        for k in range(joint.shape[1]):
-            _add_scaled(base, w0[k], joint[b, k])
+        n = joint.shape[1]
+        for k in range(n):
+            index[k], scale[k] = k, joint[b, k]
         for i in range(actions.shape[1]):
             if others[i]:
-                _add_scaled(base, w0[offsets[i] + actions[b, i]], np.float32(1.0))
-        linear[:] = 0.0
-        second[0, :] = b1
-        unsure = 0
+                index[n], scale[n] = offsets[i] + actions[b, i], 1.0
+                n += 1
+        _pad(index, scale, n)
+        _add_rows(base, w0, index, scale, n)
+        sure, unsure = 0, 0
         for k in range(hidden):
-            if base[k] + high[k] <= 0.0:
-                continue
             if base[k] + low[k] >= 0.0:
-                _add_scaled(second[0], w1[k], base[k])
+                index[sure], scale[sure] = k, base[k]
+                sure += 1
+            elif not base[k] + high[k] <= 0.0:  # what is not a number must not be lost
+                between[unsure], most[unsure] = k, base[k] + high[k]
+                _spread(active[unsure], base[k], first[k], counts)
+                _relu_all(active[unsure])
+                unsure += 1
+        _pad(index, scale, sure)
+        start[:] = b1
+        _add_rows(start, w1, index, scale, sure)
+        linear[:] = 0.0
+        for m in range(members):
+            for a in range(counts[m]):
+                row = w0[offsets[team[m]] + a]
+                for n in range(sure):
+                    scale[n] = row[index[n]]
+                _add_rows(linear[m, a], w1, index, scale, sure)
+        least[:] = start
+        largest[:] = start
+        _bound(least, largest, linear, counts, w1, between, most, unsure)
+        constant = b2[0]
+        steady[:] = 0.0
+        steady_parts[:] = 0.0
+        _pad(index, scale, unsure)
+        for n in range(width):
+            weight = w2[n, 0]
+            if least[n] >= 0.0:  # on, whatever the team does
+                constant += weight * start[n]
                 for m in range(members):
                     for a in range(counts[m]):
-                        _add_scaled(linear[m, a], w1[k], w0[offsets[team[m]] + a, k])
-            else:
-                between[unsure] = k
-                unsure += 1
-        for n in range(unsure):
-            partial[0, n] = base[between[n]]
-        choice[:] = 0
-        level = 0  # members before it have their sums in place
-        for j in range(out.shape[1]):
-            for m in range(level, members):
-                row = w0[offsets[team[m]] + choice[m]]
-                for n in range(unsure):
-                    partial[m + 1, n] = partial[m, n] + row[between[n]]
-                for n in range(width):
-                    second[m + 1, n] = second[m, n] + linear[m, choice[m], n]
-            total[:] = second[members]
-            for n in range(unsure):
-                if not partial[members, n] <= 0.0:
-                    _add_scaled(total, w1[between[n]], partial[members, n])
-            out[b, j] += _output(total, w2, b2, lanes)
-            level = members - 1
-            while level >= 0:
-                choice[level] += 1
-                if choice[level] < counts[level]:
-                    break
-                choice[level] = 0
-                level -= 1
+                        steady_parts[m, a] += weight * linear[m, a, n]
+                for u in range(unsure):
+                    steady[u] += weight * w1[between[u], n]
+            elif not largest[n] <= 0.0:
+                for m in range(members):
+                    for a in range(counts[m]):
+                        parts[m, a] = linear[m, a, n]
+                for u in range(unsure):
+                    scale[u] = w1[between[u], n]
+                _spread(total, start[n], parts, counts)
+                _add_rows(total, active, upto, scale, unsure)
+                _add_relu(out[b], total, weight)
+        _spread(total, constant, steady_parts, counts)
+        _add_rows(total, active, upto, steady, unsure)
+        for j in range(joints):
+            out[b, j] += total[j]

@@ -27,7 +27,7 @@ class Sizes(NamedTuple):
     @staticmethod
     def of(game: Game, share_team_reward: bool) -> Sizes:
         """Read them from a game."""
-        opponents = tuple(set(range(len(game.agents))).difference(*game.teams))
+        opponents = tuple(sorted(set(range(len(game.agents))).difference(*game.teams)))
         teams = game.teams if share_team_reward else [(i,) for team in game.teams for i in team]
         features, actions = zip(*((len(agent.features), len(agent.actions)) for agent in game.agents), strict=True)
         return Sizes(features, actions, (*teams, *((i,) for i in opponents)), opponents)

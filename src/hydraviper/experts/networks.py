@@ -12,8 +12,7 @@ import numpy as np
 from hydraviper.data import InputError, Observations, Team
 from hydraviper.experts import kernels
 
-# Rows handled per task: a fixed size only for the sake of memory, no row's result depends on it.
-BLOCK = 512
+BLOCK_VALUES = 32_768  # joint values per piece of work; no row's result depends on it
 MOST_JOINT_ACTIONS = 1_000_000
 
 
@@ -84,20 +83,22 @@ class NetworkExpert:
         joint_actions = math.prod(counts.tolist())
         if joint_actions > MOST_JOINT_ACTIONS:
             raise InputError(f"a team of {len(team)} has {joint_actions:,} joint actions: split it with --teams.")
+        padded = -(-joint_actions // kernels.LANES) * kernels.LANES
+        block = max(1, BLOCK_VALUES // padded)
         members, offsets = np.array(team), self._offsets
         out = np.empty(len(actions))
 
         def one(start: int) -> None:
-            rows = slice(start, start + BLOCK)
+            rows = slice(start, start + block)
             joint = np.concatenate([seen[rows] for seen in observations], axis=1)
-            worth = np.zeros((len(joint), joint_actions), np.float32)
+            worth = np.zeros((len(joint), padded), np.float32)
             for judge in judges:
                 kernels.add_joint_values(
                     joint, actions[rows], offsets, members, counts, *self.critics[judge].layers, worth
                 )
-            out[rows] = worth.min(axis=1).astype(np.float64) / len(judges)
+            out[rows] = worth[:, :joint_actions].min(axis=1).astype(np.float64) / len(judges)
 
-        self._each(one, range(0, len(actions), BLOCK))
+        self._each(one, range(0, len(actions), block))
         return out
 
     @property
