@@ -400,8 +400,8 @@ def _with_interval(value: dict[str, float]) -> str:
 def _print_scores(summary: dict[str, Any]) -> None:
     score = summary["score"]
     better = "lower" if score["lower_is_better"] else "higher"
-    title = f"{score['name']}, {better} is better, {score['episodes']:,} unseen episodes"
-    table = Table("policy", "mean ± 95 %", title=f"{summary['game']}: {title}", title_justify="left")
+    out.print(f"\n{summary['game']}: {score['name']} ({better} is better), {score['episodes']:,} unseen episodes")
+    table = Table("policy", "mean ± 95 %")
     table.add_row(f"trees ({summary['algorithm']})", _with_interval(score), style="bold")
     table.add_row("expert", _with_interval(summary["expert"]))
     for name, value in summary.get("yardsticks", {}).items():
