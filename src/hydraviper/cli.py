@@ -304,8 +304,7 @@ def _expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, 
 
 
 def _engine(game: Game, workers: int) -> LocalEngine:
-    spec = catalogue.spec_of(game)
-    return LocalEngine(lambda: catalogue.make(spec), workers)
+    return LocalEngine(catalogue.maker(game), workers)
 
 
 def _settings(game: Game, budget: Budget, train: int | None, valid: int | None, **others: Any) -> Settings:

@@ -48,8 +48,8 @@ def compare(
 ) -> dict[str, Any]:
     """Run each algorithm with seeds 0 .. seeds - 1 and score every result on the same unseen episodes."""
     result: dict[str, Any] = {"game": game.name, "seeds": seeds, "settings": settings.to_json(), "algorithms": {}}
-    spec = catalogue.spec_of(game)
-    with LocalEngine(lambda: catalogue.make(spec), workers) as engine:
+    with LocalEngine(catalogue.maker(game), workers) as engine:
+        references = evaluation.play_references(game, expert, engine, episodes)
         for variant in variants:
             rows = []
             for seed in range(seeds):
@@ -57,7 +57,9 @@ def compare(
                 distilled = distill(game, expert, replace(settings, seed=seed), variant, engine)
                 seconds = time.perf_counter() - start
                 # the evaluation's own seed: every algorithm and seed meets the same episodes
-                fields = evaluation.evaluate(game, expert, distilled.profile.students, engine, episodes)
+                fields = evaluation.evaluate(
+                    game, expert, distilled.profile.students, engine, episodes, references=references
+                )
                 rows.append({"seed": seed, "seconds": seconds, "rollouts": distilled.ledger.rollouts, **fields})
                 progress(variant.name, seed + 1, seeds)
             result["algorithms"][variant.name] = _summary(rows)
