@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import pickle
 import signal
 import traceback
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ Work = tuple[Policy, np.ndarray, bool]  # who plays, seeds, whether to keep the 
 
 ATTEMPTS = 3  # how often a piece of work may take a worker down with it
 KEPT_POLICIES = 8  # unpacked policies that a worker remembers
-PATIENCE = 5.0  # seconds until a worker that was asked to leave is made to
+PATIENCE = 5.0  # seconds until a worker that was asked to end is made to
 
 
 @dataclass(frozen=True)
@@ -51,19 +53,17 @@ class _Worker:
     known: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_POLICIES))
     busy_with: int | None = None  # index of its piece of work
 
-    def send(self, number: int, packed: _Packed, seeds: np.ndarray, record: bool) -> None:
+    def send(self, packed: _Packed, seeds: np.ndarray, record: bool) -> None:
         """Give it a piece of work, and the policy if it has not seen or no longer remembers it."""
         new = packed.digest not in self.known
         if new:
             self.known.append(packed.digest)
-        self.busy_with = number
         self.pipe.send((packed.digest, packed.body if new else None, seeds, record))
 
     def stop(self) -> None:
-        """Ask it to leave if it is idle, end it if it is not."""
+        """End it; it holds nothing that must be saved."""
         self.pipe.close()
-        if self.busy_with is not None:
-            self.process.terminate()
+        self.process.terminate()
         self.process.join(PATIENCE)
         if self.process.is_alive():
             self.process.kill()
@@ -85,11 +85,13 @@ class _Job:
         """Hand the next piece to a worker; False if the worker turns out to be dead."""
         if not self.waiting:
             return True
-        policy, seeds, record = self._pieces[self.waiting[0]]
+        number = self.waiting[0]
+        policy, seeds, record = self._pieces[number]
         try:
-            worker.send(self.waiting.popleft(), self._packed[id(policy)], seeds, record)
+            worker.send(self._packed[id(policy)], seeds, record)
         except ConnectionError:
             return False
+        worker.busy_with = self.waiting.popleft()
         return True
 
     def take(self, worker: _Worker) -> bool:
@@ -117,7 +119,7 @@ class Workers:
         try:
             while len(self._workers) < min(self._count, len(pieces)):
                 self._workers.append(self._start())
-            for worker in self._workers:
+            for worker in list(self._workers):
                 self._occupy(worker, job)
             while busy := {worker.pipe: worker for worker in self._workers if worker.busy_with is not None}:
                 for pipe in wait(list(busy)):
@@ -174,6 +176,7 @@ def _unwrap(answer: tuple[str, Any]) -> Rollouts:
 def _work(pipe: Connection, make_game: Callable[[], Game]) -> None:
     """A worker's life: make the game once, then play until the pipe ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started us; it ends us
+    Thread(target=_leave_with_parent, daemon=True).start()
     game: Game | None = None
     policies: dict[str, Policy] = {}
     while True:
@@ -198,3 +201,11 @@ def _work(pipe: Connection, make_game: Callable[[], Game]) -> None:
             pipe.send(answer)
         except (BrokenPipeError, ConnectionError):
             return
+
+
+def _leave_with_parent() -> None:
+    """End this worker, whatever it is busy with, as soon as the process that started it is gone."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

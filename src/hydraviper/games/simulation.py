@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -63,7 +65,7 @@ def load(scenario: Scenario, seed: int, holder: object) -> Any:
     if not scenario.file.is_file():
         raise InputError(f"there is no file {scenario.file}: pass the path of a .sumocfg.")
     _holder = None
-    with complaints(f"SUMO rejects {scenario.file}"):
+    with complaints(f"SUMO rejects {scenario.file}", listen=True):
         if library.simulation.isLoaded():
             library.load(scenario.arguments(seed))
         else:
@@ -81,14 +83,33 @@ def check_held(holder: object) -> None:
 
 
 @contextmanager
-def complaints(what: str) -> Iterator[None]:
-    """Turn SUMO's own errors into one sentence."""
+def complaints(what: str, listen: bool = False) -> Iterator[None]:
+    """Turn SUMO's own errors into one sentence; with `listen`, also what it would print on stderr meanwhile."""
     library = sumo()
+    printed: list[str] = []
     try:
-        yield
+        with _stderr_into(printed) if listen else nullcontext():
+            yield
     except (library.TraCIException, library.FatalTraCIError) as error:
-        message = " ".join(str(error).split()).rstrip(".")
-        raise InputError(f"{what}: {message or 'it gives no reason'}.") from None
+        said = [line.removeprefix("Error: ") for line in printed if line.startswith("Error: ")]
+        reasons = [" ".join(text.split()).rstrip(".") for text in (*said, str(error))]
+        known = "; ".join(filter(None, dict.fromkeys(reasons))) or "it gives no reason"
+        raise InputError(f"{what}: {known}.") from None
+
+
+@contextmanager
+def _stderr_into(lines: list[str]) -> Iterator[None]:
+    """Catch what this process, compiled code included, writes to stderr."""
+    with tempfile.TemporaryFile("w+", errors="replace") as file:
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            lines += file.read().splitlines()
 
 
 def _add(library: Any, extra: ExtraPhase) -> None:

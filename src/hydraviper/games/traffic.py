@@ -186,8 +186,8 @@ def _notes(network: RoadNetwork) -> tuple[str, ...]:
     if not network.alone:
         return ()
     count, names = len(network.alone), ", ".join(network.alone[:3]) + (", ..." if len(network.alone) > 3 else "")
-    what = "signal has" if count == 1 else "signals have"
-    return (f"{count} {what} only one green phase and keep their own program: {names}.",)
+    what = ("signal has", "keeps its") if count == 1 else ("signals have", "keep their")
+    return (f"{count} {what[0]} only one green phase and {what[1]} own program: {names}.",)
 
 
 def _counting(signals: Sequence[Signal]) -> tuple[list[str], list[np.ndarray], np.ndarray]:
