@@ -156,12 +156,23 @@ def test_left_alone_a_signal_runs_its_own_plan(street):
 
 def test_a_lane_into_two_signals_counts_once():
     def signal(name):
-        return Signal(name, (0, 0), ("Gr", "rG"), ("a", "b"), (LaneGroup("west, left", ("shared",), ("out",), (0,)),))
+        return Signal(
+            name, (0, 0), ("Gr", "rG"), ("a", "b"), (LaneGroup("west, left", ("shared",), ("out",), (), (0,)),)
+        )
 
     lanes, features, queues = traffic._counting([signal("A"), signal("B")])
     assert lanes == ["shared", "out"]
     assert queues.tolist() == [[1, 0], [0, 0]]
     assert [matrix.tolist() for matrix in features] == [[[1, 0], [1, -1]]] * 2
+
+
+def test_an_approach_can_go_on_up_the_road():
+    """East of Ingolstadt's second signal the map cuts the road a few metres before the stop line."""
+    for reach, lane in ((0, None), (100, "10425609#0_1")):
+        game = hydraviper.make(f"ingolstadt-corridor:reach={reach},steps=2")
+        group = next(group for group in game.network.signals[1].groups if group.name == "east, right")
+        assert (lane in group.before) == (lane is not None)
+        assert (lane in game.lane_counts()) == (lane is not None)
 
 
 def test_two_games_in_one_process_do_not_mix(street):

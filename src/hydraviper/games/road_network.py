@@ -52,6 +52,7 @@ class LaneGroup:
     name: str  # "west, straight+right"
     lanes: tuple[str, ...]
     to_lanes: tuple[str, ...]  # where their vehicles go, each once
+    before: tuple[str, ...]  # lanes further up the same road whose vehicles queue for them
     phases: tuple[int, ...]  # indices of the green phases that let some of them go
 
 
@@ -75,10 +76,12 @@ class RoadNetwork:
     alone: tuple[str, ...]  # identifiers of signals with fewer than two green phases
 
 
-def read(library: Any) -> RoadNetwork:
-    """Read the network that is loaded."""
+def read(library: Any, reach: float = 0.0) -> RoadNetwork:
+    """Read the network that is loaded; an approach goes on up the road until it is `reach` metres long."""
     names = library.trafficlight.getIDList()
     signals = [_signal(library, name) for name in names]
+    if reach > 0:
+        signals = _reaching(library, signals, reach)
     controlled = [signal for signal in signals if len(signal.greens) > 1 and signal.groups]
     ordered = _along(controlled)
     alone = tuple(signal.identifier for signal in signals if signal not in controlled)
@@ -186,6 +189,7 @@ def _groups(links: Sequence[Link], sides: Mapping[str, str], greens: Sequence[st
             names[str(key)],
             tuple(lanes),
             tuple(dict.fromkeys(link.to_lane for lane in lanes for link in own[lane])),
+            (),
             key[1],
         )
         for key, lanes in members.items()
@@ -247,3 +251,30 @@ def _neighbours(library: Any, signals: Sequence[Signal]) -> tuple[tuple[int, int
                     seen.add(after[0])
                     waiting.append(after[0])
     return tuple(sorted(pairs))
+
+
+def _reaching(library: Any, signals: Sequence[Signal], reach: float) -> list[Signal]:
+    """The same signals, their lane groups continued straight up the road, but not past another signal."""
+    stops = {lane for signal in signals for group in signal.groups for lane in group.lanes}
+    before: dict[str, list[tuple[str, str]]] = {}  # lane -> lanes that go straight into it, and the way between
+    for lane in library.lane.getIDList():
+        if not lane.startswith(":") and lane not in stops:
+            for after in library.lane.getLinks(lane):
+                if after[6] == "s":
+                    before.setdefault(after[0], []).append((lane, after[4]))
+
+    def further(lanes: Iterable[str]) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        waiting = [(lane, reach - library.lane.getLength(lane)) for lane in lanes]
+        while waiting:
+            lane, left = waiting.pop()
+            for other, between in before.get(lane, ()) if left > 0 else ():
+                if other not in found:
+                    found |= dict.fromkeys(filter(None, (between, other)))
+                    waiting.append((other, left - library.lane.getLength(other)))
+        return tuple(found)
+
+    return [
+        replace(signal, groups=tuple(replace(group, before=further(group.lanes)) for group in signal.groups))
+        for signal in signals
+    ]

@@ -27,7 +27,8 @@ class Traffic:
     """A SUMO scenario; every signal with two or more green phases chooses one of them every few seconds.
 
     A process holds one simulation, so a game plays one episode at a time. Instead of a phase, the action LEAVE (-1)
-    leaves a signal to its own program.
+    leaves a signal to its own program. With `reach` 0, a queue is what stands on the lanes that end at the signal;
+    where a map cuts roads into short pieces, a reach of some metres counts the pieces before them as well.
     """
 
     width = 1
@@ -43,16 +44,17 @@ class Traffic:
         steps: int = 125,
         seconds_per_step: int = 20,
         yellow: int = 3,
+        reach: int = 0,
     ) -> None:
-        _check(steps, seconds_per_step, yellow)
+        _check(steps, seconds_per_step, yellow, reach)
         self.name, self.scenario, self.recommended = name, scenario, recommended
-        timing = {"steps": steps, "seconds_per_step": seconds_per_step, "yellow": yellow}
-        self.parameters: Mapping[str, Any] = {**parameters, **timing}
+        own = {"steps": steps, "seconds_per_step": seconds_per_step, "yellow": yellow, "reach": reach}
+        self.parameters: Mapping[str, Any] = {**parameters, **own}
         self.horizon = steps
         self._seconds, self._yellow = seconds_per_step, yellow
         self._sumo = simulation.load(scenario, 0, self)
         with simulation.complaints(f"SUMO cannot tell the signals of {scenario.file}"):
-            self.network = road_network.read(self._sumo)
+            self.network = road_network.read(self._sumo, reach)
         signals = self.network.signals
         if not signals:
             what = "only signals with one green phase" if self.network.alone else "no traffic signals"
@@ -165,11 +167,13 @@ class Traffic:
             )
 
 
-def _check(steps: int, seconds_per_step: int, yellow: int) -> None:
+def _check(steps: int, seconds_per_step: int, yellow: int, reach: int) -> None:
     if steps < 1:
         raise InputError(f"steps must be at least 1, not {steps}.")
     if not 0 <= yellow < seconds_per_step:
         raise InputError(f"yellow must be at least 0 and less than the {seconds_per_step} seconds per step: {yellow}.")
+    if reach < 0:
+        raise InputError(f"reach must be at least 0 metres, not {reach}.")
 
 
 def _agent(i: int, signal: Signal) -> Agent:
@@ -197,14 +201,14 @@ def _counting(signals: Sequence[Signal]) -> tuple[list[str], list[np.ndarray], n
     over all signals, counts nobody twice.
     """
     groups = [group for signal in signals for group in signal.groups]
-    lanes = list(dict.fromkeys(lane for group in groups for lane in (*group.lanes, *group.to_lanes)))
+    lanes = list(dict.fromkeys(lane for group in groups for lane in (*group.lanes, *group.before, *group.to_lanes)))
     at = {lane: k for k, lane in enumerate(lanes)}
     features, queues = [], np.zeros((len(signals), len(lanes)), np.float32)
     for i, signal in enumerate(signals):
         count = len(signal.groups)
         matrix = np.zeros((2 * count, len(lanes)), np.float32)
         for g, group in enumerate(signal.groups):
-            own = [at[lane] for lane in group.lanes]
+            own = [at[lane] for lane in (*group.lanes, *group.before)]
             matrix[g, own] = matrix[count + g, own] = 1
             matrix[count + g, [at[lane] for lane in group.to_lanes]] -= 1
             queues[i, [lane for lane in own if not queues[:i, lane].any()]] = 1
