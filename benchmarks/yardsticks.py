@@ -1,4 +1,4 @@
-"""What a game's yardsticks reach, with everything beside the score: `python -m benchmarks.yardsticks GAME [options]`."""
+"""What a game's yardsticks reach, with everything beside the score: `python -m benchmarks.yardsticks GAME`."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The maps are not part of this package: the `sumo-rl` wheel carries them. It is never imported (that needs SUMO_HOME);
 its files are found where it is installed. Licences: the Cologne maps CC BY-NC-SA 3.0 (TAPASCologne), the Ingolstadt
-maps GPL-3 (InTAS), the grids MIT (RESCO).
+maps GPL-3 (InTAS); RESCO distributes the grids "under their original licenses".
 """
 
 from __future__ import annotations
