@@ -154,6 +154,14 @@ def test_left_alone_a_signal_runs_its_own_plan(street):
     assert library.trafficlight.getProgram("A") == "0"
 
 
+def test_the_restored_phase_runs_in_the_fixed_plan():
+    """15 s, yellow, then the 25 s that sumo-rl's file lacks: seconds 18 to 43 of a cycle of 90."""
+    game = hydraviper.make("ingolstadt-corridor:steps=6")
+    fixed = game.yardsticks()["fixed time"]
+    played = hydraviper.play(game, fixed, SEEDS[:1], record=True)
+    assert played.observations[3][:, :4].argmax(axis=1).tolist() == [0, 1, 1, 3, 3, 0]  # seconds 0, 20, ..., 100
+
+
 def test_a_lane_into_two_signals_counts_once():
     def signal(name):
         return Signal(
