@@ -21,6 +21,7 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.traffic
 
 # Pins every package of every extra by hash, without any registry's address.
 lock:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hydraviper.data import Dataset, Ledger, Team
 from hydraviper.engines.local import LocalEngine
 from hydraviper.profile import Profile
-from hydraviper.protocols import Engine, Expert, Game, Student
+from hydraviper.protocols import Engine, Expert, Game, HasNotes, Student
 from hydraviper.settings import Settings
 from hydraviper.steps.select import Choice
 from hydraviper.steps.task import Task
@@ -43,6 +43,8 @@ def distill(
     """Turn an expert into one small tree per distilled agent; settings, seed, game and expert decide every bit."""
     settings = replace(settings or Settings(), **({"iterations": variant.iterations} if variant.iterations else {}))
     ledger = ledger or Ledger()
+    for note in game.notes if isinstance(game, HasNotes) else ():
+        ledger.note(note)
     task = Task(game, expert, engine or LocalEngine(lambda: game), settings, ledger)
 
     profile = Profile(expert)  # 1   students^0 are the experts

@@ -78,14 +78,23 @@ CORES = os.cpu_count() or 1
 @app.command()
 def games(as_json: AsJson = False) -> None:
     """List what can be distilled, with sizes."""
-    rows = [_describe(catalogue.make(name)) for name in catalogue.GAMES]
+    rows, missing = [], {}
+    for name in catalogue.GAMES:
+        try:
+            rows.append(_describe(catalogue.make(name)))
+        except InputError as error:
+            missing[name] = str(error)
+    families = list(catalogue.EXAMPLES.values())
     if as_json:
-        print(json.dumps({"games": rows}))
+        print(json.dumps({"games": rows, "families": families, "missing": missing}))
         return
     table = Table("game", "agents", "features", "actions", "joint actions", "steps", "score", "better", "expert")
     for row in rows:
         table.add_row(*(str(row[key]) for key in row))
     out.print(table)
+    out.print(f"and others by what they are given: {', '.join(families)}", highlight=False)
+    for name, reason in missing.items():
+        out.print(f"{name}: {reason}", highlight=False, markup=False)
 
 
 @app.command()
@@ -114,14 +123,15 @@ def train(
     with _progress(as_json) as show:
         training = maddpg.train(made, settings, lambda point: show("episodes", point.episodes, settings.episodes))
     store.save(training.expert, path)
+    count = 10_000 if made.width is None else made.recommended.evaluation_episodes
     with LocalEngine(lambda: made, 1) as engine:
-        fields = evaluation.evaluate(made, training.expert, {}, engine, 10_000)
+        fields = evaluation.evaluate(made, training.expert, {}, engine, count)
     curve = [asdict(point) for point in training.curve]
     report = {"game": made.name, "algorithm": algorithm, "seed": seed, **fields, "curve": curve, "out": str(path)}
     if as_json:
         print(json.dumps(report))
     else:
-        out.print(f"{made.score.name} of the expert: {_with_interval(fields['expert'])} over 10,000 unseen episodes")
+        out.print(f"{made.score.name} of the expert: {_with_interval(fields['expert'])} over {count:,} unseen episodes")
         _print_beside(fields, {"expert": "expert"})
         out.print(f"saved as {path}")
 
@@ -313,8 +323,7 @@ def _expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, 
 
 
 def _engine(game: Game, workers: int) -> LocalEngine:
-    spec = catalogue.spec_of(game)
-    return LocalEngine(lambda: catalogue.make(spec), workers)
+    return LocalEngine(catalogue.maker(game), workers)
 
 
 def _settings(game: Game, budget: Budget, train: int | None, valid: int | None, **others: Any) -> Settings:
@@ -401,19 +410,27 @@ def _print_scores(summary: dict[str, Any]) -> None:
     score = summary["score"]
     better = "lower" if score["lower_is_better"] else "higher"
     out.print(f"\n{summary['game']}: {score['name']} ({better} is better), {score['episodes']:,} unseen episodes")
-    table = Table("policy", "mean ± 95 %")
-    table.add_row(f"trees ({summary['algorithm']})", _with_interval(score), style="bold")
-    table.add_row("expert", _with_interval(summary["expert"]))
+    beside = [key for key in ("median", "worst", "jammed") if key in score]
+    table = Table("policy", "mean ± 95 %", *beside)
+
+    def add(name: str, value: dict[str, float], style: str | None = None) -> None:
+        table.add_row(name, _with_interval(value), *(f"{value[key]:.4g}" for key in beside), style=style)
+
+    add(f"trees ({summary['algorithm']})", score, "bold")
+    add("expert", summary["expert"])
     for name, value in summary.get("yardsticks", {}).items():
-        table.add_row(f"script: {name}", _with_interval(value))
+        add(f"script: {name}", value)
     out.print(table)
+    if "jam_threshold" in score:
+        out.print(f"jammed: episodes with a {score['name']} above {score['jam_threshold']:.1f}", highlight=False)
     _print_beside(summary, {"trees": "trees", "expert": "expert"})
 
 
 def _print_beside(summary: dict[str, Any], who: dict[str, str]) -> None:
     for field, words in (("measures", "{}"), ("opponents", "against the scripted adversary “{}”")):
         for name, values in summary.get(field, {}).items():
-            parts = ", ".join(f"{label} {_with_interval(values[key])}" for key, label in who.items())
+            scripts = {key: key for key in values if key not in ("trees", "expert")}
+            parts = ", ".join(f"{label} {_with_interval(values[key])}" for key, label in (who | scripts).items())
             out.print(f"{words.format(name)}: {parts}", highlight=False)
 
 

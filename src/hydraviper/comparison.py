@@ -48,8 +48,8 @@ def compare(
 ) -> dict[str, Any]:
     """Run each algorithm with seeds 0 .. seeds - 1 and score every result on the same unseen episodes."""
     result: dict[str, Any] = {"game": game.name, "seeds": seeds, "settings": settings.to_json(), "algorithms": {}}
-    spec = catalogue.spec_of(game)
-    with LocalEngine(lambda: catalogue.make(spec), workers) as engine:
+    with LocalEngine(catalogue.maker(game), workers) as engine:
+        references = evaluation.play_references(game, expert, engine, episodes)
         for variant in variants:
             rows = []
             for seed in range(seeds):
@@ -57,7 +57,9 @@ def compare(
                 distilled = distill(game, expert, replace(settings, seed=seed), variant, engine)
                 seconds = time.perf_counter() - start
                 # the evaluation's own seed: every algorithm and seed meets the same episodes
-                fields = evaluation.evaluate(game, expert, distilled.profile.students, engine, episodes)
+                fields = evaluation.evaluate(
+                    game, expert, distilled.profile.students, engine, episodes, references=references
+                )
                 rows.append({"seed": seed, "seconds": seconds, "rollouts": distilled.ledger.rollouts, **fields})
                 progress(variant.name, seed + 1, seeds)
             result["algorithms"][variant.name] = _summary(rows)
@@ -76,6 +78,10 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "rollouts": rows[0]["rollouts"],
         "scores": [row["score"]["mean"] for row in rows],
     }
+    if "jammed" in rows[0]["score"]:
+        summary["median"] = float(np.median([row["score"]["median"] for row in rows]))
+        summary["worst"] = max(row["score"]["worst"] for row in rows)
+        summary["jammed"] = sum(row["score"]["jammed"] for row in rows)
     for field in ("measures", "opponents"):
         if field in rows[0]:
             summary[field] = {
@@ -108,8 +114,25 @@ def to_markdown(result: dict[str, Any], command: str) -> str:
         lines.append(f"| {name} | {row['mean']:.2f} ± {row['ci95']:.2f} | {seconds} | {spent} |")
     for name, row in result.get("yardsticks", {}).items():
         lines.append(f"| script: {name} | {row['mean']:.2f} | | |")
-    lines += _beside(result)
+    lines += _jams(result) + _beside(result)
     return "\n".join(lines) + "\n"
+
+
+def _jams(result: dict[str, Any]) -> list[str]:
+    """Lines for the median, the worst and the jammed episodes, where a game can jam."""
+    rows = {"expert": result["expert"], **result["algorithms"]}
+    rows |= {f"script: {name}": row for name, row in result.get("yardsticks", {}).items()}
+    lines = [
+        f"| {name} | {row['median']:.2f} | {row['worst']:.2f} | {row['jammed']} |"
+        for name, row in rows.items()
+        if "jammed" in row
+    ]
+    header = [
+        "",
+        "| policy | median | worst | jammed episodes (algorithms: all seeds) |",
+        "|---|---|---|---|",
+    ]
+    return header + lines if lines else []
 
 
 def _beside(result: dict[str, Any]) -> list[str]:

@@ -3,53 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hydraviper.data import Estimate, InputError, Rollouts
-from hydraviper.games import scripts
 from hydraviper.profile import Profile
-from hydraviper.protocols import Engine, Expert, Game, Student
+from hydraviper.protocols import CanJam, Engine, Expert, Game, HasOpponents, HasYardsticks, Student
 from hydraviper.seeding import Purpose, rollout_seeds
 
 
-def evaluate(
-    game: Game, expert: Expert, students: Mapping[int, Student], engine: Engine, episodes: int, seed: int = 0
-) -> dict[str, Any]:
-    """Score, expert, measures, yardsticks and scripted opponents, as the fields that `--json` prints."""
+@dataclass(frozen=True)
+class References:
+    """What trees are compared with, played once however many trees there are."""
+
+    seeds: np.ndarray  # uint64 [E]
+    expert: Rollouts
+    yardsticks: Mapping[str, Rollouts]
+
+
+def play_references(game: Game, expert: Expert, engine: Engine, episodes: int, seed: int = 0) -> References:
+    """Play the expert and the game's yardsticks on the seeds of an evaluation."""
     if episodes < 2:
         raise InputError(f"--episodes must be at least 2, not {episodes}: one episode has no interval.")
     seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, episodes)
+    rules = game.yardsticks() if isinstance(game, HasYardsticks) else {}
+    return References(
+        seeds,
+        engine.play(Profile(expert), seeds),
+        {name: engine.play(policy, seeds) for name, policy in rules.items()},
+    )
+
+
+def evaluate(
+    game: Game,
+    expert: Expert,
+    students: Mapping[int, Student],
+    engine: Engine,
+    episodes: int,
+    seed: int = 0,
+    references: References | None = None,
+) -> dict[str, Any]:
+    """Score, expert, measures, yardsticks and scripted opponents, as the fields that `--json` prints."""
+    references = references or play_references(game, expert, engine, episodes, seed)
+    teacher, seeds = references.expert, references.seeds
     trees = engine.play(Profile(expert, students), seeds)
-    teacher = engine.play(Profile(expert), seeds)
+    jam = jam_threshold(game, references)
     fields: dict[str, Any] = {
         "score": {
             "name": game.score.name,
-            **_estimate(game, trees),
-            "episodes": episodes,
+            **_estimate(game, trees, jam),
+            "episodes": len(seeds),
             "lower_is_better": game.score.lower_is_better,
         },
-        "expert": _estimate(game, teacher),
+        "expert": _estimate(game, teacher, jam),
     }
+    if jam is not None:
+        fields["score"]["jam_threshold"] = jam
     if trees.measures:
         fields["measures"] = {
-            name: {"trees": _plain(Estimate.of(values)), "expert": _plain(Estimate.of(teacher.measures[name]))}
+            name: {
+                "trees": _plain(Estimate.of(values)),
+                "expert": _plain(Estimate.of(teacher.measures[name])),
+                **{rule: _plain(Estimate.of(played.measures[name])) for rule, played in references.yardsticks.items()},
+            }
             for name, values in trees.measures.items()
         }
-    if sticks := scripts.yardsticks(game):
-        fields["yardsticks"] = {name: _estimate(game, engine.play(policy, seeds)) for name, policy in sticks.items()}
-    if others := scripts.opponents(game):
+    if references.yardsticks:
+        fields["yardsticks"] = {name: _estimate(game, played, jam) for name, played in references.yardsticks.items()}
+    if isinstance(game, HasOpponents):
         fields["opponents"] = {
             name: {
                 "trees": _estimate(game, engine.play(Profile(expert, {**students, **rules}), seeds)),
                 "expert": _estimate(game, engine.play(Profile(expert, rules), seeds)),
             }
-            for name, rules in others.items()
+            for name, rules in game.opponents().items()
         }
     return fields
 
 
-def _estimate(game: Game, rollouts: Rollouts) -> dict[str, float]:
-    return _plain(Estimate.of(game.score.of(rollouts.returns)))
+def jam_threshold(game: Game, references: References) -> float | None:
+    """The score above which an episode is jammed: the best yardstick's median, times what the game says.
+
+    None for a game that cannot jam, or one whose yardsticks have no score above zero to multiply.
+    """
+    if not isinstance(game, CanJam) or not game.score.lower_is_better or not references.yardsticks:
+        return None
+    best = min(float(np.median(game.score.of(played.returns))) for played in references.yardsticks.values())
+    return best * game.jam_multiple if best > 0 else None
+
+
+def _estimate(game: Game, rollouts: Rollouts, jam: float | None = None) -> dict[str, float]:
+    scores = game.score.of(rollouts.returns)
+    fields = _plain(Estimate.of(scores))
+    if jam is not None:
+        fields |= {
+            "median": float(np.median(scores)),
+            "worst": float(scores.max()),
+            "jammed": int((scores > jam).sum()),
+        }
+    return fields
 
 
 def _plain(estimate: Estimate) -> dict[str, float]:

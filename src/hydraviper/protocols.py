@@ -1,4 +1,4 @@
-"""The four interfaces. Whoever fits one can take part; nothing has to be inherited."""
+"""The four interfaces, and what a game may offer beside. Whoever fits one can take part; nothing is inherited."""
 
 from __future__ import annotations
 
@@ -64,6 +64,44 @@ class Game(Protocol):
 
     def measures(self) -> Mapping[str, np.ndarray]:
         """What else to tell about the episodes just played, name -> [B]; may be empty."""
+        ...
+
+
+@runtime_checkable
+class HasYardsticks(Protocol):
+    """A game that knows simple policies for everybody, to see what a score is worth."""
+
+    def yardsticks(self) -> Mapping[str, Policy]:
+        """Name -> policy."""
+        ...
+
+
+@runtime_checkable
+class HasOpponents(Protocol):
+    """A game that knows scripted players for the agents that are not distilled."""
+
+    def opponents(self) -> Mapping[str, Mapping[int, Student]]:
+        """Name -> their rules by agent."""
+        ...
+
+
+@runtime_checkable
+class CanJam(HasYardsticks, Protocol):
+    """A game whose episodes can go wrong for good, so that a mean hides what matters."""
+
+    @property
+    def jam_multiple(self) -> float:
+        """An episode is jammed when its score is this many times worse than the best yardstick's median."""
+        ...
+
+
+@runtime_checkable
+class HasNotes(Protocol):
+    """A game with something to say about how it was read."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that a run repeats."""
         ...
 
 

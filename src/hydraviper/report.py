@@ -227,12 +227,13 @@ def _opponents(opponents: Mapping[str, Any], score: Mapping[str, Any], lower: bo
 
 
 def _measures(measures: Mapping[str, Any]) -> str:
+    columns = list(dict.fromkeys(["trees", "expert", *(who for sides in measures.values() for who in sides)]))
     rows = []
     for name, sides in measures.items():
-        known = [sides.get(who) or {} for who in ("trees", "expert")]
+        known = [sides.get(who) or {} for who in columns]
         digits = places([value for value in known if interval(value)])
         rows.append([name, *(plus_minus(value, digits) if interval(value) else "–" for value in known)])
-    return "<h3>What else was measured</h3>\n" + table(("", "trees", "expert"), rows) if rows else ""
+    return "<h3>What else was measured</h3>\n" + table(("", *columns), rows) if rows else ""
 
 
 def _dot(value: Mapping[str, Any], colour: str, digits: int, prefix: str = "") -> Dot:

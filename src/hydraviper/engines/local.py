@@ -6,9 +6,8 @@ the same rollouts, bit for bit.
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from threading import local
 from types import TracebackType
 from typing import Self
@@ -16,23 +15,27 @@ from typing import Self
 import numpy as np
 
 from hydraviper.data import Rollouts
+from hydraviper.engines.workers import Work, Workers
 from hydraviper.protocols import Game, Policy
 from hydraviper.rollout import play
 
 CHUNK = 512  # episodes per piece of work, where a game can step that many at once
 
-Work = tuple[Policy, np.ndarray, bool]
-
 
 class LocalEngine:
-    """Plays with `workers` games at once; close it, or use it with `with`, when worker processes are involved."""
+    """Plays with `workers` games at once; close it, or use it with `with`, when worker processes are involved.
+
+    A game that is not compiled is made again in every worker, so `make_game` must be something that can be sent to a
+    process: a function of a module, or a `functools.partial` of one.
+    """
 
     def __init__(self, make_game: Callable[[], Game], workers: int = 1) -> None:
         self.workers = workers
         self._game = make_game()
         self._make_game = make_game
         self._compiled = getattr(self._game, "compiled", False)
-        self._pool: Executor | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._processes: Workers | None = None
         self._thread = local()
 
     def play(self, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
@@ -55,21 +58,15 @@ class LocalEngine:
     def _run(self, *groups: list[Work]) -> list[Rollouts]:
         flat = [work for group in groups for work in group]
         if self.workers == 1 or len(flat) == 1:
-            played = iter([play(self._game, *work) for work in flat])
+            played: Iterable[Rollouts] = (play(self._game, *work) for work in flat)
         elif self._compiled:
-            played = self._executor().map(self._play_in_thread, flat)
+            self._threads = self._threads or ThreadPoolExecutor(self.workers)
+            played = self._threads.map(self._play_in_thread, flat)
         else:
-            played = self._executor().map(_play_in_process, flat, chunksize=1)
-        return [Rollouts.join([next(played) for _ in group]) for group in groups]
-
-    def _executor(self) -> Executor:
-        if self._pool is None:
-            if self._compiled:
-                self._pool = ThreadPoolExecutor(self.workers)
-            else:
-                context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(self.workers, context, _start_process, (self._make_game,))
-        return self._pool
+            self._processes = self._processes or Workers(self._make_game, self.workers)
+            played = self._processes.run(flat)
+        rollouts = iter(played)
+        return [Rollouts.join([next(rollouts) for _ in group]) for group in groups]
 
     def _play_in_thread(self, work: Work) -> Rollouts:
         if not hasattr(self._thread, "game"):
@@ -78,9 +75,11 @@ class LocalEngine:
 
     def close(self) -> None:
         """Let the workers go."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+        if self._processes is not None:
+            self._processes.close()
+        self._threads = self._processes = None
 
     def __enter__(self) -> Self:
         return self
@@ -89,17 +88,3 @@ class LocalEngine:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-_process_game: Game | None = None
-
-
-def _start_process(make_game: Callable[[], Game]) -> None:
-    global _process_game
-    _process_game = make_game()
-
-
-def _play_in_process(work: Work) -> Rollouts:
-    if _process_game is None:
-        raise RuntimeError("the worker was not started by an engine")
-    return play(_process_game, *work)

@@ -1,49 +1,68 @@
-"""The games by name: `cooperative-navigation`, `cooperative-navigation:agents=4,physics=mpe2`, ..."""
+"""The games by name: `cooperative-navigation:agents=4`, `cologne-corridor`, `traffic:my.sumocfg,steps=60`, ..."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from hydraviper.data import InputError
+from hydraviper.games import traffic_catalogue
 from hydraviper.games.particle import CooperativeNavigation, PhysicalDeception
 from hydraviper.protocols import Game
 
 GAMES: dict[str, Callable[..., Game]] = {
     CooperativeNavigation.name: CooperativeNavigation,
     PhysicalDeception.name: PhysicalDeception,
+    "cologne-corridor": traffic_catalogue.cologne_corridor,
+    "ingolstadt-corridor": traffic_catalogue.ingolstadt_corridor,
 }
+# Games of something that a user names: `NAME:SUBJECT,parameter=value`. The subject is their first parameter.
+FAMILIES: dict[str, Callable[..., Game]] = {
+    "resco": traffic_catalogue.resco,
+    "traffic": traffic_catalogue.own_network,
+}
+EXAMPLES = {"resco": "resco:grid4x4", "traffic": "traffic:PATH.sumocfg"}
 
 
 def make(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
     """Make a game from its name, with optional parameters behind a colon or as a mapping."""
     name, _, text = spec.partition(":")
-    if name not in GAMES:
-        close = difflib.get_close_matches(name, GAMES, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(GAMES)}."
-        raise InputError(f"there is no game {name!r}: {hint}")
-    options = {**_parse(name, text), **(parameters or {})}
-    return GAMES[name](**options)
+    makers = GAMES | FAMILIES
+    if name not in makers:
+        close = difflib.get_close_matches(name, makers, n=1)
+        known = ", ".join([*GAMES, *EXAMPLES.values()])
+        raise InputError(
+            f"there is no game {name!r}: {f'did you mean {close[0]}?' if close else f'choose one of {known}.'}"
+        )
+    known = inspect.signature(makers[name]).parameters
+    options = {**_parse(name, text, known), **(parameters or {})}
+    if unknown := [key for key in options if key not in known]:
+        raise InputError(f"{name} has no parameter {unknown[0]!r}: it knows {', '.join(known)}.")
+    if name in FAMILIES and next(iter(known)) not in options:
+        raise InputError(f"{name} needs a {next(iter(known))}: write {EXAMPLES[name]}.")
+    return makers[name](**options)
 
 
-def spec_of(game: Game) -> str:
-    """The name with every parameter, from which `make` makes the same game."""
-    return game.name + "".join(
-        (":" if k == 0 else ",") + f"{key}={value}" for k, (key, value) in enumerate(game.parameters.items())
-    )
+def maker(game: Game) -> Callable[[], Game]:
+    """What makes the same game again, here or in another process."""
+    return partial(make, game.name, dict(game.parameters))
 
 
-def _parse(name: str, text: str) -> dict[str, Any]:
-    """Read `agents=4,physics=mpe2` by the types of the game's own parameters."""
-    known = inspect.signature(GAMES[name]).parameters
+def _parse(name: str, text: str, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+    """Read `agents=4,physics=mpe2` by the types of the game's own parameters, a family's subject first."""
     options: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
+    parts = list(filter(None, text.split(",")))
+    if name in FAMILIES and parts and parts[0].partition("=")[0] not in known:
+        options[next(iter(known))] = parts.pop(0)
+    for part in parts:
         key, equals, value = part.partition("=")
         if not equals or key not in known:
             raise InputError(f"{name} has no parameter {part!r}: it knows {', '.join(known)} (as name=value).")
-        kind = type(known[key].default)
+        default = known[key].default
+        kind = str if default is inspect.Parameter.empty else type(default)
         try:
             options[key] = kind(value)
         except ValueError:

@@ -13,6 +13,8 @@ import numba as nb
 import numpy as np
 
 from hydraviper.data import Agent, InputError, Observations, Recommended, Score, Team
+from hydraviper.games import scripts
+from hydraviper.protocols import Policy, Student
 
 ACTIONS = ("stay", "left", "right", "down", "up")
 PHYSICS = ("original", "mpe2")
@@ -246,6 +248,10 @@ class CooperativeNavigation(ParticleWorld):
             offset=float(agents * horizon) if self._mpe2 else 0.0,
         )
 
+    def yardsticks(self) -> Mapping[str, Policy]:
+        """Simple rules for every agent."""
+        return scripts.navigators(len(self.agents))
+
     def _observe(self) -> Observations:
         agents = self._sizes[0]
         out = np.empty((agents, len(self.positions), len(self.agents[0].features)), np.float32)
@@ -273,6 +279,10 @@ class PhysicalDeception(ParticleWorld):
         self.teams: tuple[Team, ...] = (tuple(range(1, defenders + 1)),)
         weights = (0.0, *(1.0 / defenders,) * defenders)
         self.score = Score("defender reward", "", lower_is_better=False, weights=weights)
+
+    def opponents(self) -> Mapping[str, Mapping[int, Student]]:
+        """Adversaries that do not learn."""
+        return scripts.adversaries(len(self.agents) - 1)
 
     def measures(self) -> Mapping[str, np.ndarray]:
         """How far the adversary stayed from the goal: a weak adversary flatters the defenders."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from hydraviper.data import Observations
-from hydraviper.games.particle import CooperativeNavigation, PhysicalDeception
-from hydraviper.protocols import Game, Policy, Student
+from hydraviper.protocols import Policy, Student
 
 CLOSE = 0.02  # nearer than this an agent stays where it is
 COAST = 0.1  # how far an agent's speed still carries it, in seconds
@@ -52,44 +52,37 @@ class Staying:
         return np.zeros((len(observations[0]), self.agents), np.int64)
 
 
-def yardsticks(game: Game) -> dict[str, Policy]:
-    """Simple policies for every agent, to see what a score is worth; none for games that we know nothing about."""
-    if not isinstance(game, CooperativeNavigation):
-        return {}
-    count = len(game.agents)
-    scripts: dict[str, Policy] = {"agent i to landmark i": Scripted(tuple(Script(_to_own(i)) for i in range(count)))}
+def navigators(count: int) -> dict[str, Policy]:
+    """Yardsticks for cooperative navigation, to see what a score is worth."""
+    rules: dict[str, Policy] = {
+        "agent i to landmark i": Scripted(tuple(Script(partial(_to_own, i=i)) for i in range(count)))
+    }
     if count <= 5:
-        scripts["best assignment"] = Scripted(tuple(Script(_to_assigned(i, count)) for i in range(count)))
-    return scripts | {"nobody moves": Staying(count)}
+        aims = [partial(_to_assigned, i=i, count=count) for i in range(count)]
+        rules["best assignment"] = Scripted(tuple(Script(aim) for aim in aims))
+    return rules | {"nobody moves": Staying(count)}
 
 
-def opponents(game: Game) -> dict[str, Mapping[int, Student]]:
-    """Scripted players for the agents that are not distilled: name -> their rules."""
-    if not isinstance(game, PhysicalDeception):
-        return {}
-    landmarks = len(game.agents) - 1
+def adversaries(landmarks: int) -> dict[str, Mapping[int, Student]]:
+    """Scripted adversaries for physical deception: name -> their rules."""
     aims = {"nearest landmark": _nearest, "midpoint": _midpoint, "where defenders crowd": _crowded}
-    return {name: {0: Script(lambda seen, aim=aim: aim(seen, landmarks))} for name, aim in aims.items()}
+    return {name: {0: Script(partial(aim, count=landmarks))} for name, aim in aims.items()}
 
 
-def _to_own(i: int) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda seen: seen[:, 4 + 2 * i : 6 + 2 * i] - COAST * seen[:, :2]
+def _to_own(seen: np.ndarray, i: int) -> np.ndarray:
+    return seen[:, 4 + 2 * i : 6 + 2 * i] - COAST * seen[:, :2]
 
 
-def _to_assigned(i: int, count: int) -> Callable[[np.ndarray], np.ndarray]:
+def _to_assigned(seen: np.ndarray, i: int, count: int) -> np.ndarray:
     """The landmark that the assignment of least total distance gives to agent i, computed from its own view."""
     orders = np.array(list(itertools.permutations(range(count))))  # [P, N], agent -> landmark
-
-    def aim(seen: np.ndarray) -> np.ndarray:
-        landmarks = seen[:, 4 : 4 + 2 * count].reshape(-1, count, 2)
-        others = seen[:, 4 + 2 * count : 2 + 4 * count].reshape(-1, count - 1, 2)
-        agents = np.insert(others, i, 0.0, axis=1)
-        distances = np.linalg.norm(agents[:, :, None] - landmarks[:, None], axis=3)  # [B, N, N]
-        totals = distances[:, np.arange(count), orders].sum(axis=2)  # [B, P]
-        own = orders[totals.argmin(axis=1), i]
-        return landmarks[np.arange(len(seen)), own] - COAST * seen[:, :2]
-
-    return aim
+    landmarks = seen[:, 4 : 4 + 2 * count].reshape(-1, count, 2)
+    others = seen[:, 4 + 2 * count : 2 + 4 * count].reshape(-1, count - 1, 2)
+    agents = np.insert(others, i, 0.0, axis=1)
+    distances = np.linalg.norm(agents[:, :, None] - landmarks[:, None], axis=3)  # [B, N, N]
+    totals = distances[:, np.arange(count), orders].sum(axis=2)  # [B, P]
+    own = orders[totals.argmin(axis=1), i]
+    return landmarks[np.arange(len(seen)), own] - COAST * seen[:, :2]
 
 
 def _landmarks(seen: np.ndarray, count: int) -> np.ndarray:

@@ -1,0 +1,165 @@
+"""Measure the traffic games against bare libsumo, sumo-rl and themselves: `python -m benchmarks.traffic [--quick]`.
+
+Both sides alternate in one run on one machine, and the quickest repetition of each counts. Exit code 1 if a
+requirement is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from tests.twins.test_sumo_rl import play_with_sumo_rl
+
+import hydraviper
+from hydraviper.games import catalogue, simulation
+from hydraviper.games.traffic import Traffic, _between
+
+SEED = 5
+MOST_OVER_BARE, LEAST_OVER_TRACI, LEAST_OF_TWO_WORKERS = 1.2, 2.5, 1.6
+RESTARTS, MOST_GROWTH = 200, 20.0  # megabytes
+
+
+class Noted:
+    """A policy that writes down what it does."""
+
+    def __init__(self, policy: hydraviper.Policy) -> None:
+        self.policy, self.actions = policy, []
+
+    def act(self, observations):
+        actions = self.policy.act(observations)
+        self.actions.append(actions)
+        return actions
+
+
+class Replayed:
+    """A policy that does what was written down."""
+
+    def __init__(self, actions: list[np.ndarray]) -> None:
+        self.left = iter(actions)
+
+    def act(self, observations):
+        return next(self.left)
+
+
+def bare(game: Traffic, actions: list[np.ndarray]) -> None:
+    """The same signal commands in libsumo, and nothing read."""
+    library = simulation.sumo()
+    arguments = game.scenario.arguments(SEED)
+    device = arguments.index("--device.tripinfo.probability")
+    library.load(arguments[:device] + arguments[device + 2 :])
+    for phase in game.scenario.extra_phases:
+        simulation._add(library, phase)
+    show, advance = library.trafficlight.setRedYellowGreenState, library.simulationStep
+    now, states = library.simulation.getTime(), [signal.greens[0] for signal in game.network.signals]
+    for signal in game.network.signals:
+        show(signal.identifier, signal.greens[0])
+    for chosen in actions:
+        later = []
+        for i, (signal, action) in enumerate(zip(game.network.signals, chosen[0], strict=True)):
+            green = signal.greens[action]
+            if green != states[i]:
+                show(signal.identifier, _between(states[i], green))
+                later.append((signal.identifier, green))
+                states[i] = green
+        if later:
+            advance(now + 3)
+        for identifier, green in later:
+            show(identifier, green)
+        now += 20
+        advance(now)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long it takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def rollout_ratios(name: str, repetitions: int) -> list[tuple[str, float, float, str]]:
+    """One rollout against bare libsumo and against sumo-rl over TraCI, with the same signals."""
+    game = hydraviper.make(name)
+    assert isinstance(game, Traffic)
+    noted, seeds = Noted(game.yardsticks()["longest queue"]), np.array([SEED], np.uint64)
+    signals = game.network.signals
+    hydraviper.play(game, noted, seeds)
+    actions = [np.where(_unknown(game, chosen), 0, chosen) for chosen in noted.actions]
+    states = [{s.identifier: s.greens[a] for s, a in zip(signals, chosen[0], strict=True)} for chosen in actions]
+    ours, theirs, traci = [], [], []
+    for _ in range(repetitions):
+        ours.append(seconds(lambda: hydraviper.play(game, Replayed(actions), seeds, record=True)))
+        theirs.append(seconds(lambda: bare(game, actions)))
+    for _ in range(max(1, repetitions // 3)):
+        traci.append(play_with_sumo_rl(game, states, SEED)["seconds"])
+    return [
+        (f"{name}: one rollout over bare libsumo", min(ours) / min(theirs), MOST_OVER_BARE, f"{min(ours):.2f} s"),
+        (f"{name}: sumo-rl over TraCI over ours", -min(traci) / min(ours), -LEAST_OVER_TRACI, f"{min(traci):.2f} s"),
+    ]
+
+
+def _unknown(game: Traffic, chosen: np.ndarray) -> np.ndarray:
+    """Which signals were shown the phase that sumo-rl's file of Ingolstadt lacks."""
+    signals = zip(game.network.signals, chosen[0], strict=True)
+    return np.array([[signal.greens[action] == "rrrrrrGGGGrr" for signal, action in signals]])
+
+
+def worker_ratio(name: str, episodes: int) -> tuple[str, float, float, str]:
+    """Two workers against one process, warm."""
+    game = hydraviper.make(name)
+    assert isinstance(game, Traffic)
+    rule, seeds = game.yardsticks()["longest queue"], np.arange(episodes, dtype=np.uint64)
+    ones, twos = [], []
+    with hydraviper.LocalEngine(catalogue.maker(game), workers=2) as engine:
+        engine.play(rule, seeds[:2])
+        for _ in range(3):
+            twos.append(seconds(lambda: engine.play(rule, seeds)))
+            ones.append(seconds(lambda: hydraviper.play(game, rule, seeds)))
+    one, two = min(ones), min(twos)
+    return f"{name}: two workers over one", -one / two, -LEAST_OF_TWO_WORKERS, f"{two:.1f} s for {episodes}"
+
+
+def growth(name: str, restarts: int) -> tuple[str, float, float, str]:
+    """Megabytes by which the process grows over many restarts, the first ones apart."""
+    game = hydraviper.make(f"{name}:steps=5")
+    assert isinstance(game, Traffic)
+    rule = game.yardsticks()["longest queue"]
+    hydraviper.play(game, rule, np.arange(20, dtype=np.uint64))
+    before = _megabytes()
+    hydraviper.play(game, rule, np.arange(restarts, dtype=np.uint64))
+    grown = _megabytes() - before
+    return f"{name}: growth over {restarts} restarts", grown, MOST_GROWTH, "MB"
+
+
+def _megabytes() -> float:
+    """What this process holds in memory now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
+def main() -> None:
+    """Print the table; requirements that are a least ratio are kept as negative numbers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    rows = []
+    for name in ("cologne-corridor", "ingolstadt-corridor"):
+        rows += rollout_ratios(name, 3 if quick else 9)
+    rows.append(worker_ratio("cologne-corridor", 4 if quick else 12))
+    rows.append(growth("cologne-corridor", 40 if quick else RESTARTS))
+    table = Table("what", "measured", "required", "note", "")
+    for what, value, limit, note in rows:
+        bound = f"at most {limit:g}" if limit > 0 else f"at least {-limit:g}"
+        table.add_row(what, f"{abs(value):.2f}", bound, note, "ok" if value <= limit else "MISSED")
+    Console(width=140).print(table)
+    sys.exit(any(value > limit for _, value, limit, _ in rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""What a game's yardsticks reach, with everything beside the score: `python -m benchmarks.yardsticks GAME`."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import hydraviper
+from hydraviper.games import catalogue
+from hydraviper.protocols import HasYardsticks
+from hydraviper.seeding import Purpose, rollout_seeds
+
+
+def main() -> None:
+    """Print a table: the seeds are those of an evaluation with the same --seed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("game")
+    parser.add_argument("--episodes", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=1)
+    asked = parser.parse_args()
+    game = hydraviper.make(asked.game)
+    if not isinstance(game, HasYardsticks):
+        raise SystemExit(f"{asked.game} has no yardsticks.")
+    seeds = rollout_seeds(asked.seed, Purpose.EVALUATE, 0, asked.episodes)
+    table = Table("", "mean ± 95 %", "median", "worst")
+    beside = Table("")
+    with hydraviper.LocalEngine(catalogue.maker(game), asked.workers) as engine:
+        for name, policy in game.yardsticks().items():
+            played = engine.play(policy, seeds)
+            scores = game.score.of(played.returns)
+            mean = str(hydraviper.Estimate.of(scores))
+            table.add_row(name, mean, f"{np.median(scores):.2f}", f"{scores.max():.2f}")
+            if not beside.rows:
+                for measure in played.measures:
+                    beside.add_column(measure)
+            beside.add_row(name, *(f"{values.mean():.1f} ({values.max():.0f})" for values in played.measures.values()))
+    console = Console(width=150)
+    console.print(f"{asked.game}: {game.score.name}, {asked.episodes} episodes, seed {asked.seed}")
+    console.print(table)
+    if len(beside.columns) > 1:
+        console.print("beside the score, mean (largest)", beside)
+
+
+if __name__ == "__main__":
+    main()

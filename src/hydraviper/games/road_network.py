@@ -1,0 +1,280 @@
+"""What a signal engineer sees in a road network: signals, approaches, turning movements, green phases, neighbours.
+
+It is read from the loaded simulation, not from the map's file: programs may come from additional files, and what
+SUMO plays is what must be named. Lanes of one approach that serve the same turns in the same phases are one group,
+so a group's queue is an exact count that a detector could make.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from hydraviper.games.simulation import active_program
+
+TURNS = {
+    "l": "left",
+    "L": "slight left",
+    "s": "straight",
+    "R": "slight right",
+    "r": "right",
+    "t": "turning back",
+    "T": "turning back",
+}
+_ORDER = (
+    *("left", "slight left", "keeping left", "straight", "keeping right", "slight right", "right"),
+    "turning back",
+)
+COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
+LOOK_BACK = 50.0  # metres before the stop line that decide where an approach comes from
+GREEN = "Gg"
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Link:
+    """One way across a junction that a signal controls."""
+
+    index: int  # position in the signal's states
+    lane: str
+    to_lane: str
+    turn: str
+
+
+@dataclass(frozen=True)
+class LaneGroup:
+    """Lanes of one approach that serve the same turns in the same phases."""
+
+    name: str  # "west, straight+right"
+    lanes: tuple[str, ...]
+    to_lanes: tuple[str, ...]  # where their vehicles go, each once
+    before: tuple[str, ...]  # lanes further up the same road whose vehicles queue for them
+    phases: tuple[int, ...]  # indices of the green phases that let some of them go
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A traffic signal: where it stands, its green phases and the lanes that lead to it."""
+
+    identifier: str  # SUMO's
+    position: Point  # the middle of its stop lines
+    greens: tuple[str, ...]  # states of the green phases
+    phases: tuple[str, ...]  # their names: "east-west straight+right (left yields)"
+    groups: tuple[LaneGroup, ...]
+
+
+@dataclass(frozen=True)
+class RoadNetwork:
+    """Signals that can choose, numbered along the longer side of the network, and who is next to whom."""
+
+    signals: tuple[Signal, ...]  # south to north, or west to east
+    neighbours: tuple[tuple[int, int], ...]  # pairs of signals with a road between them and no third signal on it
+    alone: tuple[str, ...]  # identifiers of signals with fewer than two green phases
+
+
+def read(library: Any, reach: float = 0.0) -> RoadNetwork:
+    """Read the network that is loaded; an approach goes on up the road until it is `reach` metres long."""
+    names = library.trafficlight.getIDList()
+    signals = [_signal(library, name) for name in names]
+    if reach > 0:
+        signals = _reaching(library, signals, reach)
+    controlled = [signal for signal in signals if len(signal.greens) > 1 and signal.groups]
+    ordered = _along(controlled)
+    alone = tuple(signal.identifier for signal in signals if signal not in controlled)
+    return RoadNetwork(ordered, _neighbours(library, ordered), alone)
+
+
+def _signal(library: Any, name: str) -> Signal:
+    links = _links(library, name)
+    states = dict.fromkeys(phase.state for phase in active_program(library, name).phases)
+    greens = tuple(state for state in states if _is_green(state))
+    lanes = dict.fromkeys(link.lane for link in links)
+    shapes = {lane: library.lane.getShape(lane) for lane in lanes}
+    edges = {lane: library.lane.getEdgeID(lane) for lane in lanes}
+    approaches = _approach_names({edge: shapes[lane] for lane, edge in edges.items()})
+    sides = {lane: approaches[edge] for lane, edge in edges.items()}
+    ends = [shape[-1] for shape in shapes.values()]
+    middle = (sum(x for x, _ in ends) / max(len(ends), 1), sum(y for _, y in ends) / max(len(ends), 1))
+    phases = tuple(_phase_name(state, links, sides) for state in greens)
+    return Signal(name, middle, greens, phases, _groups(links, sides, greens))
+
+
+def _is_green(state: str) -> bool:
+    return any(light in GREEN for light in state) and not any(light in "yYu" for light in state)
+
+
+def _links(library: Any, signal: str) -> list[Link]:
+    """Everything the signal controls, but for pedestrians' crossings."""
+    links = []
+    for index, ways in enumerate(library.trafficlight.getControlledLinks(signal)):
+        for lane, to_lane, _ in ways:
+            if lane.startswith(":"):
+                continue
+            turns = {after[0]: after[6] for after in library.lane.getLinks(lane)}
+            links.append(Link(index, lane, to_lane, TURNS.get(turns.get(to_lane, "s"), "straight")))
+    return _forked(library, links)
+
+
+def _forked(library: Any, links: list[Link]) -> list[Link]:
+    """Where straight on leads into several roads, call the outer ones by the side that drivers keep to."""
+    forks: dict[str, dict[str, float]] = {}  # approach -> road -> degrees to the right
+    for link in links:
+        if link.turn == "straight":
+            ahead = library.lane.getShape(link.to_lane)[::-1]
+            right = _bearing(ahead) - _bearing(library.lane.getShape(link.lane)) + 180
+            road = library.lane.getEdgeID(link.to_lane)
+            forks.setdefault(library.lane.getEdgeID(link.lane), {})[road] = (right + 180) % 360
+    words = {}
+    for approach, roads in forks.items():
+        if len(roads) > 1:
+            words[approach, min(roads, key=roads.__getitem__)] = "keeping left"
+            words[approach, max(roads, key=roads.__getitem__)] = "keeping right"
+
+    def renamed(link: Link) -> Link:
+        key = (library.lane.getEdgeID(link.lane), library.lane.getEdgeID(link.to_lane))
+        return replace(link, turn=words[key]) if link.turn == "straight" and key in words else link
+
+    return [renamed(link) for link in links]
+
+
+def _approach_names(shapes: Mapping[str, Sequence[Point]]) -> dict[str, str]:
+    """Where each edge comes from: four compass points if they tell the edges apart, else eight, else numbered."""
+    angles = {edge: _bearing(shape) for edge, shape in shapes.items()}
+    for points in (4, 8):
+        names = {
+            edge: COMPASS[round(angle / (360 / points)) % points * (8 // points)] for edge, angle in angles.items()
+        }
+        if len(set(names.values())) == len(names):
+            return names
+    return _numbered({edge: names[edge] for edge in sorted(names, key=lambda edge: angles[edge])})
+
+
+def _bearing(shape: Sequence[Point]) -> float:
+    """Degrees clockwise from north in which a lane lies, seen from its stop line."""
+    end, back = shape[-1], shape[-1]
+    for back in reversed(shape[:-1]):
+        if math.dist(back, end) >= LOOK_BACK:
+            break
+    return math.degrees(math.atan2(back[0] - end[0], back[1] - end[1])) % 360
+
+
+def _numbered(names: Mapping[str, str]) -> dict[str, str]:
+    """The same names, with a number behind those that occur more than once."""
+    kept = list(names.values())
+    seen: dict[str, int] = {}
+    result = {}
+    for key, name in names.items():
+        seen[name] = seen.get(name, 0) + 1
+        result[key] = f"{name} {seen[name]}" if kept.count(name) > 1 else name
+    return result
+
+
+def _groups(links: Sequence[Link], sides: Mapping[str, str], greens: Sequence[str]) -> tuple[LaneGroup, ...]:
+    own = {lane: [link for link in links if link.lane == lane] for lane in sides}
+    served = {
+        lane: tuple(k for k, state in enumerate(greens) if any(state[link.index] in GREEN for link in ways))
+        for lane, ways in own.items()
+    }
+    members: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for lane, ways in own.items():
+        name = f"{sides[lane]}, {_join(link.turn for link in ways)}"
+        members.setdefault((name, served[lane]), []).append(lane)
+    names = _numbered({str(key): key[0] for key in members})
+    return tuple(
+        LaneGroup(
+            names[str(key)],
+            tuple(lanes),
+            tuple(dict.fromkeys(link.to_lane for lane in lanes for link in own[lane])),
+            (),
+            key[1],
+        )
+        for key, lanes in members.items()
+    )
+
+
+def _join(turns: Iterable[str]) -> str:
+    """Turns from left to right; turning back is not worth a word beside another turn."""
+    kinds = sorted(set(turns), key=_ORDER.index)
+    return "+".join([turn for turn in kinds if turn != "turning back"] or kinds)
+
+
+def _phase_name(state: str, links: Sequence[Link], sides: Mapping[str, str]) -> str:
+    """Who may go: "east-west straight+right (left yields)"."""
+    words: dict[str, str] = {}  # approach -> what it may do
+    for side in dict.fromkeys(sides.values()):
+        own = [link for link in links if sides[link.lane] == side and link.turn != "turning back"]
+        first = {link.turn for link in own if state[link.index] == "G"}
+        yielding = {link.turn for link in own if state[link.index] == "g"} - first
+        if first:
+            words[side] = _join(first) + (f" ({_join(yielding)} yields)" if yielding else "")
+        elif yielding:
+            words[side] = f"{_join(yielding)} yielding"
+    parts = []
+    by_words = sorted(words, key=lambda side: (list(words.values()).index(words[side]), _point(side)))
+    for what, group in groupby(by_words, key=words.__getitem__):
+        parts.append(f"{'-'.join(group)} {what}")
+    return ", ".join(parts) or "turning back only"
+
+
+def _point(side: str) -> int:
+    return COMPASS.index(side.split()[0])
+
+
+def _along(signals: Sequence[Signal]) -> tuple[Signal, ...]:
+    """Numbered along the longer side of the network: south to north, or west to east."""
+    if not signals:
+        return ()
+    xs, ys = zip(*(signal.position for signal in signals), strict=True)
+    northward = max(ys) - min(ys) >= max(xs) - min(xs)
+    return tuple(sorted(signals, key=lambda signal: signal.position[::-1] if northward else signal.position))
+
+
+def _neighbours(library: Any, signals: Sequence[Signal]) -> tuple[tuple[int, int], ...]:
+    """Pairs with a road from one to the other on which no third signal stands."""
+    at = {lane: i for i, signal in enumerate(signals) for group in signal.groups for lane in group.lanes}
+    pairs: set[tuple[int, int]] = set()
+    for i, signal in enumerate(signals):
+        waiting = [lane for group in signal.groups for lane in group.to_lanes]
+        seen = set(waiting)
+        while waiting:
+            lane = waiting.pop()
+            if lane in at:
+                if at[lane] != i:
+                    pairs.add((min(i, at[lane]), max(i, at[lane])))
+                continue
+            for after in library.lane.getLinks(lane):
+                if after[0] not in seen:
+                    seen.add(after[0])
+                    waiting.append(after[0])
+    return tuple(sorted(pairs))
+
+
+def _reaching(library: Any, signals: Sequence[Signal], reach: float) -> list[Signal]:
+    """The same signals, their lane groups continued straight up the road, but not past another signal."""
+    stops = {lane for signal in signals for group in signal.groups for lane in group.lanes}
+    before: dict[str, list[tuple[str, str]]] = {}  # lane -> lanes that go straight into it, and the way between
+    for lane in library.lane.getIDList():
+        if not lane.startswith(":") and lane not in stops:
+            for after in library.lane.getLinks(lane):
+                if after[6] == "s":
+                    before.setdefault(after[0], []).append((lane, after[4]))
+
+    def further(lanes: Iterable[str]) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        waiting = [(lane, reach - library.lane.getLength(lane)) for lane in lanes]
+        while waiting:
+            lane, left = waiting.pop()
+            for other, between in before.get(lane, ()) if left > 0 else ():
+                if other not in found:
+                    found |= dict.fromkeys(filter(None, (between, other)))
+                    waiting.append((other, left - library.lane.getLength(other)))
+        return tuple(found)
+
+    return [
+        replace(signal, groups=tuple(replace(group, before=further(group.lanes)) for group in signal.groups))
+        for signal in signals
+    ]

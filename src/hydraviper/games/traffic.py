@@ -1,0 +1,241 @@
+"""Traffic signals in SUMO: one signal is one agent, its actions are its green phases.
+
+An engineer can count everything a signal sees: which phase is green, the stopped vehicles per lane group ("queue
+from west, left"), and the same less those stopped where the group leads to ("pressure from west, left").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hydraviper.data import Agent, InputError, Observations, Recommended, Score, Team
+from hydraviper.games import road_network, simulation, traffic_rules
+from hydraviper.games.road_network import RoadNetwork, Signal
+from hydraviper.games.simulation import Scenario
+from hydraviper.games.traffic_rules import LEAVE
+from hydraviper.protocols import Policy
+
+RECOMMENDED = Recommended(
+    low=(100, 100), high=(1000, 1000), rollouts_per_iteration=10, ucb_scale=4.0, evaluation_episodes=30
+)
+
+
+class Traffic:
+    """A SUMO scenario; every signal with two or more green phases chooses one of them every few seconds.
+
+    A process holds one simulation, so a game plays one episode at a time. Instead of a phase, the action LEAVE (-1)
+    leaves a signal to its own program. With `reach` 0, a queue is what stands on the lanes that end at the signal;
+    where a map cuts roads into short pieces, a reach of some metres counts the pieces before them as well.
+    """
+
+    width = 1
+    compiled = False
+    jam_multiple = 3.0  # an episode is jammed when its mean queue is above this many times the best yardstick's median
+
+    def __init__(
+        self,
+        name: str,
+        scenario: Scenario,
+        parameters: Mapping[str, Any],
+        recommended: Recommended = RECOMMENDED,
+        steps: int = 125,
+        seconds_per_step: int = 20,
+        yellow: int = 3,
+        reach: int = 0,
+    ) -> None:
+        _check(steps, seconds_per_step, yellow, reach)
+        self.name, self.scenario, self.recommended = name, scenario, recommended
+        own = {"steps": steps, "seconds_per_step": seconds_per_step, "yellow": yellow, "reach": reach}
+        self.parameters: Mapping[str, Any] = {**parameters, **own}
+        self.horizon = steps
+        self._seconds, self._yellow = seconds_per_step, yellow
+        self._sumo = simulation.load(scenario, 0, self)
+        with simulation.complaints(f"SUMO cannot tell the signals of {scenario.file}"):
+            self.network = road_network.read(self._sumo, reach)
+        signals = self.network.signals
+        if not signals:
+            what = "only signals with one green phase" if self.network.alone else "no traffic signals"
+            raise InputError(f"{scenario.file} has {what}: pass a network with a signal that can choose.")
+        self.agents = tuple(_agent(i, signal) for i, signal in enumerate(signals))
+        self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
+        self.neighbours = self.network.neighbours
+        self.notes = _notes(self.network)
+        self.score = Score("stopped vehicles", "vehicles", True, (-1.0 / steps,) * len(signals))
+        self._lanes, self._features, self._queues = _counting(signals)
+
+    def yardsticks(self) -> Mapping[str, Policy]:
+        """What runs today, and two rules that need no training."""
+        signals = self.network.signals
+        return {
+            "fixed time": traffic_rules.OwnPlan(len(signals)),
+            "longest queue": traffic_rules.longest_queue(signals),
+            "max-pressure": traffic_rules.max_pressure(signals),
+        }
+
+    def reset(self, seeds: np.ndarray) -> Observations:
+        """Load the scenario afresh; the seed is SUMO's own."""
+        if len(seeds) != 1:
+            raise InputError(f"{self.name} plays one episode at a time, not {len(seeds)}.")
+        self._sumo = library = simulation.load(self.scenario, int(seeds[0]), self)
+        lights = library.trafficlight
+        self._states = [lights.getRedYellowGreenState(signal.identifier) for signal in self.network.signals]
+        self._programs = [lights.getProgram(signal.identifier) for signal in self.network.signals]
+        self._held = [False] * len(self._states)  # which signals have been taken from their own program
+        self._begin = self._time = library.simulation.getTime()
+        self._clock, self._longest_wait = 0, 0.0
+        return self._observe(self._count())
+
+    def step(self, actions: np.ndarray) -> tuple[Observations, np.ndarray, np.ndarray]:
+        """Show the chosen phases [1, N], after yellow where they change, until the next decision is due."""
+        simulation.check_held(self)
+        with simulation.complaints(f"SUMO stopped {self.scenario.file}"):
+            self._show(actions[0].tolist())
+            self._clock += 1
+            counts = self._count()
+            self._look_at_waits()
+        done = self._clock >= self.horizon
+        if done:
+            self._check_demand()
+        return self._observe(counts), -(self._queues @ counts)[None].astype(np.float64), np.array([done])
+
+    def measures(self) -> Mapping[str, np.ndarray]:
+        """What drivers feel, over all vehicles that entered, those still on the road included.
+
+        The longest wait is how long any vehicle stood without moving, looked at once per step.
+        """
+        numbers = _trips(self._sumo) | {"longest wait, s": self._longest_wait}
+        return {name: np.array([value]) for name, value in numbers.items()}
+
+    def lane_counts(self) -> dict[str, int]:
+        """Stopped vehicles (slower than 0.1 m/s) on every lane that the game reads, now."""
+        return dict(zip(self._lanes, self._count().astype(int).tolist(), strict=True))
+
+    def _show(self, actions: Sequence[int]) -> None:
+        lights, advance = self._sumo.trafficlight, self._sumo.simulationStep
+        later: list[tuple[str, str]] = []
+        for i, (signal, action) in enumerate(zip(self.network.signals, actions, strict=True)):
+            if action == LEAVE:
+                if self._held[i]:
+                    lights.setProgram(signal.identifier, self._programs[i])
+                    self._held[i] = False
+                continue
+            green = signal.greens[action]
+            if self._states[i] != green:
+                if self._yellow > 0:
+                    lights.setRedYellowGreenState(signal.identifier, _between(self._states[i], green))
+                later.append((signal.identifier, green))
+                self._states[i] = green
+            elif not self._held[i]:
+                lights.setRedYellowGreenState(signal.identifier, green)
+            self._held[i] = True
+        if later and self._yellow > 0:
+            advance(self._time + self._yellow)
+        for identifier, green in later:
+            lights.setRedYellowGreenState(identifier, green)
+        self._time += self._seconds
+        advance(self._time)
+        for i, held in enumerate(self._held):
+            if not held:
+                self._states[i] = lights.getRedYellowGreenState(self.network.signals[i].identifier)
+
+    def _count(self) -> np.ndarray:
+        stopped = self._sumo.lane.getLastStepHaltingNumber
+        return np.array([stopped(lane) for lane in self._lanes], np.float32)
+
+    def _observe(self, counts: np.ndarray) -> Observations:
+        observations = []
+        for signal, state, matrix in zip(self.network.signals, self._states, self._features, strict=True):
+            row = np.empty((1, len(signal.greens) + len(matrix)), np.float32)
+            row[0, : len(signal.greens)] = [state == green for green in signal.greens]
+            row[0, len(signal.greens) :] = matrix @ counts
+            observations.append(row)
+        return observations
+
+    def _look_at_waits(self) -> None:
+        waiting = self._sumo.vehicle.getWaitingTime
+        longest = max(map(waiting, self._sumo.vehicle.getIDList()), default=0.0)
+        self._longest_wait = max(self._longest_wait, longest)
+
+    def _check_demand(self) -> None:
+        if int(self._sumo.simulation.getParameter("", "stats.vehicles.inserted")) == 0:
+            raise InputError(
+                f"no vehicle enters {self.scenario.file} in the {self._time - self._begin:.0f} seconds from second "
+                f"{self._begin:.0f}: check its routes and its begin."
+            )
+
+
+def _check(steps: int, seconds_per_step: int, yellow: int, reach: int) -> None:
+    if steps < 1:
+        raise InputError(f"steps must be at least 1, not {steps}.")
+    if not 0 <= yellow < seconds_per_step:
+        raise InputError(f"yellow must be at least 0 and less than the {seconds_per_step} seconds per step: {yellow}.")
+    if reach < 0:
+        raise InputError(f"reach must be at least 0 metres, not {reach}.")
+
+
+def _agent(i: int, signal: Signal) -> Agent:
+    greens = range(1, len(signal.greens) + 1)
+    queues = [f"{what} from {group.name}" for what in ("queue", "pressure") for group in signal.groups]
+    return Agent(
+        f"signal-{i + 1}",
+        (*(f"phase {k} is green" for k in greens), *queues),
+        tuple(f"phase {k}: {name}" for k, name in zip(greens, signal.phases, strict=True)),
+    )
+
+
+def _notes(network: RoadNetwork) -> tuple[str, ...]:
+    if not network.alone:
+        return ()
+    count, names = len(network.alone), ", ".join(network.alone[:3]) + (", ..." if len(network.alone) > 3 else "")
+    what = ("signal has", "keeps its") if count == 1 else ("signals have", "keep their")
+    return (f"{count} {what[0]} only one green phase and {what[1]} own program: {names}.",)
+
+
+def _counting(signals: Sequence[Signal]) -> tuple[list[str], list[np.ndarray], np.ndarray]:
+    """The lanes L to read, and what turns their counts into queues and pressures [2 G_i, L] and rewards [N, L].
+
+    A lane that leads into two signals is seen by both and counts for the first only, so that the score, the sum
+    over all signals, counts nobody twice.
+    """
+    groups = [group for signal in signals for group in signal.groups]
+    lanes = list(dict.fromkeys(lane for group in groups for lane in (*group.lanes, *group.before, *group.to_lanes)))
+    at = {lane: k for k, lane in enumerate(lanes)}
+    features, queues = [], np.zeros((len(signals), len(lanes)), np.float32)
+    for i, signal in enumerate(signals):
+        count = len(signal.groups)
+        matrix = np.zeros((2 * count, len(lanes)), np.float32)
+        for g, group in enumerate(signal.groups):
+            own = [at[lane] for lane in (*group.lanes, *group.before)]
+            matrix[g, own] = matrix[count + g, own] = 1
+            matrix[count + g, [at[lane] for lane in group.to_lanes]] -= 1
+            queues[i, [lane for lane in own if not queues[:i, lane].any()]] = 1
+        features.append(matrix)
+    return lanes, features, queues
+
+
+def _between(state: str, green: str) -> str:
+    """Yellow for those who lose their green; everybody else as before."""
+    return "".join(
+        "y" if old in road_network.GREEN and new not in road_network.GREEN else old
+        for old, new in zip(state, green, strict=True)
+    )
+
+
+def _trips(library: Any) -> dict[str, float]:
+    """SUMO's own sums over the vehicles that arrived, and the running ones added."""
+    number, vehicle, now = library.simulation.getParameter, library.vehicle, library.simulation.getTime()
+    arrived = int(number("", "device.tripinfo.count"))
+    running = vehicle.getIDList()
+    loss = float(number("", "device.tripinfo.timeLoss")) * arrived + sum(map(vehicle.getTimeLoss, running))
+    travel = float(number("", "device.tripinfo.duration")) * arrived
+    travel += sum(now - vehicle.getDeparture(name) for name in running)
+    entered = max(arrived + len(running), 1)
+    return {
+        "mean time loss, s": loss / entered,
+        "mean travel time, s": travel / entered,
+        "vehicles arrived": float(arrived),
+        "vehicles that could not enter": float(number("", "stats.vehicles.waiting")),
+    }

@@ -1,0 +1,54 @@
+"""Traffic games by name: the two corridors of the paper, every RESCO map, and anybody's own network.
+
+The maps are not part of this package: the `sumo-rl` wheel carries them. It is never imported (that needs SUMO_HOME);
+its files are found where it is installed. Licences: the Cologne maps CC BY-NC-SA 3.0 (TAPASCologne), the Ingolstadt
+maps GPL-3 (InTAS); RESCO distributes the grids "under their original licenses".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from hydraviper.data import InputError
+from hydraviper.games.simulation import INSTALL, ExtraPhase, Scenario
+from hydraviper.games.traffic import RECOMMENDED, Traffic
+
+MAPS = ("cologne1", "cologne3", "cologne8", "ingolstadt1", "ingolstadt7", "ingolstadt21", "grid4x4", "arterial4x4")
+# commented out in sumo-rl's file; with it the signal's cycle is 90 s, as at all others, and joint actions are 1,944
+_EXTRA_PHASES = {"ingolstadt7": (ExtraPhase("cluster_306484187", 2, 25.0, "rrrrrrGGGGrr"),)}
+
+
+def cologne_corridor(steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0) -> Traffic:
+    """Three signals in Cologne, 7:00 (RESCO's cologne3)."""
+    suits = replace(RECOMMENDED, ucb_scale=16.0)
+    return Traffic("cologne-corridor", _scenario("cologne3"), {}, suits, steps, seconds_per_step, yellow, reach)
+
+
+def ingolstadt_corridor(steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0) -> Traffic:
+    """Seven signals in Ingolstadt, 16:00, south to north (RESCO's ingolstadt7)."""
+    return Traffic(
+        "ingolstadt-corridor", _scenario("ingolstadt7"), {}, RECOMMENDED, steps, seconds_per_step, yellow, reach
+    )
+
+
+def resco(map: str, steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0) -> Traffic:
+    """Any map of the RESCO benchmark, by its name."""
+    if map not in MAPS:
+        raise InputError(f"there is no RESCO map {map!r}: choose one of {', '.join(MAPS)}.")
+    return Traffic("resco", _scenario(map), {"map": map}, RECOMMENDED, steps, seconds_per_step, yellow, reach)
+
+
+def own_network(file: str, steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 100) -> Traffic:
+    """Anybody's network, by the path of its .sumocfg."""
+    path = Path(file).expanduser().resolve()
+    return Traffic("traffic", Scenario(path), {"file": str(path)}, RECOMMENDED, steps, seconds_per_step, yellow, reach)
+
+
+def _scenario(name: str) -> Scenario:
+    package = find_spec("sumo_rl")
+    if package is None or package.origin is None:
+        raise InputError(f"the map {name} comes with the package sumo-rl, which is not installed: run {INSTALL}.")
+    file = Path(package.origin).parent / "nets" / "RESCO" / name / f"{name}.sumocfg"
+    return Scenario(file, _EXTRA_PHASES.get(name, ()))

@@ -1,0 +1,46 @@
+"""The hand-made street of the tests, and an expert for signals that needs no training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hydraviper.games.traffic_rules import PhaseRule
+
+FOLDER = Path(__file__).parent / "data" / "street"
+
+
+def configuration(folder: Path, net: str = "street.net.xml", **options: object) -> Path:
+    """A .sumocfg in a folder of its own that loads a net of the street."""
+    values = {"net_file": FOLDER / net, "route_files": FOLDER / "street.rou.xml", **options}
+    lines = [f'<{name.replace("_", "-")} value="{value}"/>' for name, value in values.items()]
+    path = folder / "own.sumocfg"
+    path.write_text("<configuration>" + "".join(lines) + "</configuration>")
+    return path
+
+
+@dataclass(frozen=True)
+class LongestQueue:
+    """Serve the longest queue; an action is worth minus the queue that it leaves standing: a local, separable value."""
+
+    rule: PhaseRule
+
+    def act(self, observations, agents=None):
+        return self.rule.act(observations)
+
+    def q(self, observations, actions):
+        worth = [np.take_along_axis(self._worth(observations, i), actions[:, [i]], 1) for i in range(len(observations))]
+        return np.concatenate(worth, axis=1)
+
+    def worst_team_q(self, observations, actions, team, judges=None):
+        values = self.q(observations, actions)
+        for i in team:
+            values[:, i] = self._worth(observations, i).min(axis=1)
+        return values[:, list(judges or team)].mean(axis=1)
+
+    def _worth(self, observations, i):
+        weights = self.rule.weights[i].astype(np.float64)
+        waiting = observations[i] @ (weights.max(axis=1) >= 1).astype(np.float64)
+        return observations[i] @ weights - waiting[:, None]
