@@ -154,6 +154,12 @@ def test_an_interrupted_run_is_taken_up_and_ends_the_same(call):
         ("--seed must be 0 or more", ["distill", "cooperative-navigation", "--seed", "-1"]),
         ("--leaves must be at least 2", ["distill", "cooperative-navigation", "--leaves", "1"]),
         ("--workers must be at least 1", ["distill", "cooperative-navigation", "--workers", "0"]),
+        ("--seed must be 0 or more and less", ["distill", "cooperative-navigation", "--seed", str(2**64)]),
+        ("--seed must be 0 or more", ["train", "cooperative-navigation", "--seed", "-1"]),
+        (
+            "--train-budget must be at least 300",
+            ["distill", "cooperative-navigation", "--algorithm", "iviper", "--train-budget", "50"],
+        ),
         ("--episodes must be at least 2", ["distill", "cooperative-navigation", "--episodes", "1"]),
         ("there is no engine 'moon'", ["distill", "cooperative-navigation", "--engine", "moon"]),
         ("--partition 'guess' is unknown", ["distill", "cooperative-navigation", "--partition", "guess"]),
@@ -174,7 +180,8 @@ def test_wrong_calls(call, sentence, arguments):
 def test_folders_and_files_are_not_written_over(call):
     assert call("distill", "cooperative-navigation", *QUICK, "--out", "run")[0] == 0
     distill = ["distill", "cooperative-navigation", *QUICK]
-    refuses(call, "already holds another run", *distill, "--out", "run")
+    refuses(call, "already holds this run, finished", *distill, "--out", "run")
+    refuses(call, "already holds another run", *distill, "--depth", "2", "--out", "run")
     Path("run/trees.json").unlink()  # interrupted, but with another seed
     refuses(call, "already holds another run", *distill, "--seed", "1", "--out", "run")
     Path("other").mkdir()
@@ -205,6 +212,11 @@ def test_broken_and_foreign_trees(call):
         "not a tree": set_tree("left", [0] * nodes),
         "feature that the agent does not have": set_tree("feature", [99, *good["agents"][0]["tree"]["feature"][1:]]),
         "knows other actions": set_tree("action", [77] * nodes),
+        "not a number": set_tree("threshold", [float("inf")] * nodes),
+        "columns cannot be read": set_tree("left", [10**400] * nodes),
+        "has no parameter 'wings'": lambda document: document["game"].update(parameters={"wings": 2}),
+        "cannot be made with": lambda document: document["game"].update(parameters={"agents": "three"}),
+        "same agent": lambda document: document["agents"].append(document["agents"][0]),
         "there is no game 'chess'": lambda document: document["game"].update(name="chess", parameters={}),
         "has no agent agent-0": lambda document: document["game"].update(name="physical-deception", parameters={}),
     }
@@ -217,6 +229,46 @@ def test_broken_and_foreign_trees(call):
     refuses(call, "is not JSON", "show", "bad.json")
     refuses(call, "there is no tree for 'nobody'", "show", "run", "--agent", "nobody")
     refuses(call, "choose an --agent", "show", "run", "--format", "svg")
+
+
+def test_folders_that_cannot_be_used(call):
+    Path("file").write_text("")
+    refuses(call, "cannot be used", "distill", "cooperative-navigation", *QUICK, "--out", "file/run")
+    Path("runs").write_text("")
+    refuses(call, "cannot be used", "distill", "cooperative-navigation", *QUICK)
+    Path("table.md").write_text("a table of mine")
+    refuses(call, "table.md already exists", "compare", "cooperative-navigation", *QUICK, "--out", "table.json")
+
+
+def test_a_folder_in_use_is_left_alone(call):
+    with pytest.MonkeyPatch.context() as patch:
+        stopped = []
+
+        def interfere(*arguments):
+            stopped.append(call("distill", "cooperative-navigation", *QUICK, "--out", "run"))
+            raise hydraviper.InputError("enough.")
+
+        patch.setattr("hydraviper.runs.execute", interfere)
+        patch.setattr("hydraviper.cli.runs.execute", interfere)
+        original, calls = interfere, []
+
+        def once(*arguments):
+            calls.append(1)
+            if len(calls) == 1:
+                return original(*arguments)
+            raise AssertionError("the second run must not start")
+
+        patch.setattr("hydraviper.cli.runs.execute", once)
+        call("distill", "cooperative-navigation", *QUICK, "--out", "run")
+    code, _, complaint = stopped[0]
+    assert code == 2
+    assert "another process is writing" in complaint
+
+
+def test_names_with_brackets_are_only_names(call):
+    code, printed, _ = call("distill", "cooperative-navigation", *QUICK, "--out", "m[/red]x")
+    assert code == 0
+    assert "m[/red]x/trees.json" in printed
 
 
 def test_broken_and_foreign_experts(call, deception, navigation):
@@ -247,7 +299,8 @@ def test_an_experts_own_file_serves_evaluate(call, navigation):
     code, printed, complaint = call("evaluate", "run", "--episodes", 20, "--json")
     assert code == 0
     assert complaint == ""  # found by itself, no note about another expert
-    own, shipped = json.loads(printed), call("evaluate", "run/trees.json", "--episodes", 20, "--json")
+    Path("elsewhere.json").write_text(Path("run/trees.json").read_text())
+    own, shipped = json.loads(printed), call("evaluate", "elsewhere.json", "--episodes", 20, "--json")
     assert "another expert" in shipped[2]
     assert own["expert"] != json.loads(shipped[1])["expert"]
 

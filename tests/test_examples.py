@@ -15,4 +15,4 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 def test_example(path, capsys):
     runpy.run_path(str(path), run_name="__main__")
     trees, expert = map(float, re.search(r"trees (\S+), expert (\S+)", capsys.readouterr().out).groups())
-    assert expert < trees < 1.6 * expert or abs(trees - expert) < 0.1 * expert
+    assert 0.9 * expert < trees < 1.6 * expert  # both scores are penalties

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import hydraviper
@@ -47,7 +48,7 @@ def test_a_budget_left_over_is_said(navigation):
         ("hydraviper-without-cq", 5, 45, 60),
         ("hydraviper-without-ucb", 5, 45, 60),
         ("maviper", 5, 45, 60),
-        ("iviper", 15, 135, 180),  # each of the three agents has its own data and validation
+        ("iviper", 5, 45, 60),  # three agents with data and validation of their own share the budgets
         ("imitation", 0, 50, 0),
     ],
 )
@@ -78,10 +79,22 @@ def test_any_scikit_learn_classifier_stands_in(navigation, small):
     tree = hydraviper.VARIANTS["hydraviper"].with_classifier(DecisionTreeClassifier(max_depth=3, random_state=0))
     students = hydraviper.distill(navigation, expert, small, tree).profile.students
     assert all(isinstance(student, hydraviper.Tree) and student.depth <= 3 for student in students.values())
-    forest = hydraviper.VARIANTS["hydraviper"].with_classifier(RandomForestClassifier(3, max_depth=3, random_state=0))
     few = replace(small, iterations=2)
-    profile = hydraviper.distill(navigation, expert, few, forest).profile
-    assert np.isfinite(hydraviper.play(navigation, profile, np.arange(5, dtype=np.uint64)).returns).all()
+    for model in (RandomForestClassifier(3, max_depth=3, random_state=0), KNeighborsClassifier(3)):
+        variant = hydraviper.VARIANTS["hydraviper"].with_classifier(model)
+        profile = hydraviper.distill(navigation, expert, few, variant).profile
+        assert np.isfinite(hydraviper.play(navigation, profile, np.arange(5, dtype=np.uint64)).returns).all()
+
+
+@pytest.mark.parametrize("algorithm", ["iviper", "maviper", "hydraviper-without-tra"])
+def test_a_budget_smaller_than_its_parts_is_refused(navigation, algorithm):
+    with pytest.raises(hydraviper.InputError, match="--train-budget must be at least"):
+        run(navigation, algorithm, iterations=10, train_budget=9, valid_budget=10)
+
+
+def test_workers_that_would_share_a_game_are_refused(navigation):
+    with pytest.raises(hydraviper.InputError, match="a game each"):
+        hydraviper.LocalEngine(lambda: navigation, workers=2)
 
 
 class Bandit:

@@ -52,7 +52,7 @@ def distill(
     with ledger.time("partition"):
         teams = variant.partition(task)  # 4
     features = [len(agent.features) for agent in game.agents]
-    datasets = [Dataset(team, features, game.horizon) for team in teams]
+    datasets = [Dataset(team, features) for team in teams]
     students: list[list[dict[int, Student]]] = [[] for _ in teams]
 
     for iteration in range(1, settings.iterations + 1):  # 5
@@ -70,8 +70,9 @@ def distill(
         _write_line(ledger, iteration, rollouts, sum(map(len, datasets)), dropped, accuracy)
         progress("students", iteration, settings.iterations)
 
+    shared = replace(task, settings=replace(settings, valid_budget=max(1, settings.valid_budget // len(teams))))
     with ledger.time("select"):
-        choices = tuple(variant.select(task, team, own) for team, own in zip(teams, students, strict=True))  # 13-14
+        choices = tuple(variant.select(shared, team, own) for team, own in zip(teams, students, strict=True))  # 13-14
     progress("selected", 1, 1)
     best = {i: tree for own, choice in zip(students, choices, strict=True) for i, tree in own[choice.chosen].items()}
     _note_unspent(ledger, settings)
@@ -102,9 +103,9 @@ def _write_line(
 
 
 def _note_unspent(ledger: Ledger, settings: Settings) -> None:
-    played = ledger.rollouts["train"] + ledger.rollouts["warmup"]
-    if ledger.rollouts["train"] < settings.train_budget and played < settings.train_budget:
+    used = ledger.rollouts["train"]
+    if used < settings.train_budget and used + ledger.rollouts["warmup"] != settings.train_budget:
         ledger.note(
-            f"{ledger.rollouts['train']} of {settings.train_budget} training rollouts were used: resampling "
+            f"{used} of {settings.train_budget} training rollouts were used: resampling "
             "dropped too few samples to ask for more (raise --drop-quantile or --iterations)."
         )

@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -27,7 +28,7 @@ from hydraviper.experts import store
 from hydraviper.experts.networks import NetworkExpert
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
-from hydraviper.settings import Settings
+from hydraviper.settings import Settings, check_seed
 from hydraviper.trees import file, render
 from hydraviper.variants import VARIANTS, Variant
 from hydraviper.version import __version__
@@ -39,8 +40,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-out = Console()
-err = Console(stderr=True)
+out = Console(markup=False)
+err = Console(stderr=True, markup=False)
 
 
 class Budget(StrEnum):
@@ -94,7 +95,7 @@ def games(as_json: AsJson = False) -> None:
     out.print(table)
     out.print(f"and others by what they are given: {', '.join(families)}", highlight=False)
     for name, reason in missing.items():
-        out.print(f"{name}: {reason}", highlight=False, markup=False)
+        out.print(f"{name}: {reason}", highlight=False)
 
 
 @app.command()
@@ -109,6 +110,9 @@ def train(
     """Train an expert for a game."""
     if algorithm != "maddpg":
         raise InputError(f"there is no way to train called {algorithm!r}: choose maddpg.")
+    check_seed(seed)
+    if episodes is not None and episodes < 1:
+        raise InputError(f"--episodes must be at least 1, not {episodes}.")
     made = catalogue.make(game)
     path = out_file or Path(f"{made.name}-{algorithm}-{seed}.safetensors")
     if path.exists():
@@ -182,7 +186,7 @@ def distill(
         drop_quantile=drop_quantile,
         **({} if ucb_scale is None else {"ucb_scale": ucb_scale}),
     )
-    run = runs.Run(made, teacher, _variant(algorithm), settings, None if expert is None else str(expert))
+    run = runs.Run(made, teacher, _variant(algorithm), settings, None if expert is None else str(expert.resolve()))
     folder = out_folder or runs.free_folder(run, Path("runs"))
     episodes = made.recommended.evaluation_episodes if episodes is None else episodes
     _check_episodes(episodes)
@@ -207,8 +211,7 @@ def evaluate(
     made = catalogue.make(trees.game, trees.parameters)
     students = trees.students(made)
     teacher = _expert_of(run, trees, made, expert, workers)
-    if seed < 0:
-        raise InputError(f"--seed must be 0 or more, not {seed}.")
+    check_seed(seed)
     with _engine(made, workers) as place:
         count = made.recommended.evaluation_episodes if episodes is None else episodes
         fields = evaluation.evaluate(made, teacher, students, place, count, seed)
@@ -251,10 +254,11 @@ def compare(
     _check_episodes(count)
     if seeds < 1:
         raise InputError(f"--seeds must be at least 1, not {seeds}.")
+    target = None if out_file is None else comparison.target(out_file)
     with _progress(as_json) as show:
         result = comparison.compare(made, teacher, variants, settings, seeds, count, workers, show)
-    if out_file is not None:
-        comparison.save(result, out_file, _command())
+    if target is not None:
+        comparison.save(result, target, _command())
     print(json.dumps(result)) if as_json else out.print(comparison.to_markdown(result, _command()), highlight=False)
 
 
@@ -277,17 +281,20 @@ def show(
 
 
 def main() -> None:
-    """Run the command line: 0 done, 1 the job failed, 2 the call or its input was wrong."""
+    """Run the command line: 0 done, 1 the job failed, 2 the call or its input was wrong, 130 stopped by Ctrl-C."""
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if arguments == ["--version"]:
         print(f"hydraviper {__version__}")
         return
     try:
-        app(arguments, standalone_mode=True)
+        sys.exit(app(arguments, standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
     except (InputError, JobError) as error:
         _fail(error, debug, 2 if isinstance(error, InputError) else 1, str(error))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.Abort):
         _fail(None, False, 130, "stopped.")
     except OSError as error:
         _fail(error, debug, 1, f"{error.strerror or error}: {error.filename or 'a file'}.")
@@ -298,7 +305,7 @@ def main() -> None:
 def _fail(error: BaseException | None, debug: bool, code: int, sentence: str) -> None:
     if debug and error is not None:
         traceback.print_exception(error)
-    err.print(f"hydraviper: {sentence}", highlight=False, markup=False, soft_wrap=True)
+    err.print(f"hydraviper: {sentence}", highlight=False, soft_wrap=True)
     sys.exit(code)
 
 
@@ -312,9 +319,11 @@ def _game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, 
 
 def _expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, workers: int) -> NetworkExpert:
     """The expert that made the trees: as given, as the run's folder says, or the shipped one."""
-    noted = run / "settings.json"
-    if path is None and noted.is_file():
-        named = json.loads(noted.read_text()).get("expert", {}).get("file")
+    if workers < 1:
+        raise InputError(f"--workers must be at least 1, not {workers}.")
+    if path is None:
+        noted = runs.settings_in(run if run.is_dir() else run.parent).get("expert")
+        named = noted.get("file") if isinstance(noted, dict) and noted.get("hash") == trees.made["expert"] else None
         path = None if named is None else Path(named)
     expert = store.shipped(game) if path is None else store.load(path, game)
     if store.digest(expert) != trees.made["expert"]:

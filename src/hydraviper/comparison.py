@@ -14,7 +14,7 @@ import numpy as np
 
 from hydraviper import evaluation
 from hydraviper.algorithm import distill
-from hydraviper.data import Estimate
+from hydraviper.data import Estimate, InputError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts.networks import NetworkExpert
 from hydraviper.games import catalogue
@@ -28,7 +28,7 @@ _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.2
 
 
 def over_seeds(values: Sequence[float]) -> Estimate:
-    """Mean and t-interval of one number per seed."""
+    """Mean and t-interval of one number per seed; one seed has no interval (not a number)."""
     count = len(values)
     if count < 2:
         return Estimate(float(values[0]), float("nan"), count)
@@ -73,8 +73,8 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     seconds = over_seeds([row["seconds"] for row in rows])
     summary: dict[str, Any] = {
         "mean": score.mean,
-        "ci95": score.ci95,
-        "seconds": {"mean": seconds.mean, "ci95": seconds.ci95},
+        "ci95": _known(score.ci95),
+        "seconds": {"mean": seconds.mean, "ci95": _known(seconds.ci95)},
         "rollouts": rows[0]["rollouts"],
         "scores": [row["score"]["mean"] for row in rows],
     }
@@ -91,6 +91,15 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
                 for name in rows[0][field]
             }
     return summary
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value  # JSON has no word for it
+
+
+def _with_interval(value: dict[str, Any], digits: int) -> str:
+    interval = "" if value["ci95"] is None else f" ± {value['ci95']:.{digits}f}"
+    return f"{value['mean']:.{digits}f}{interval}"
 
 
 def to_markdown(result: dict[str, Any], command: str) -> str:
@@ -110,8 +119,7 @@ def to_markdown(result: dict[str, Any], command: str) -> str:
     ]
     for name, row in result["algorithms"].items():
         spent = " / ".join(f"{row['rollouts'][key]:,}" for key in ("warmup", "train", "valid"))
-        seconds = f"{row['seconds']['mean']:.1f} ± {row['seconds']['ci95']:.1f}"
-        lines.append(f"| {name} | {row['mean']:.2f} ± {row['ci95']:.2f} | {seconds} | {spent} |")
+        lines.append(f"| {name} | {_with_interval(row, 2)} | {_with_interval(row['seconds'], 1)} | {spent} |")
     for name, row in result.get("yardsticks", {}).items():
         lines.append(f"| script: {name} | {row['mean']:.2f} | | |")
     lines += _jams(result) + _beside(result)
@@ -148,6 +156,17 @@ def _beside(result: dict[str, Any]) -> list[str]:
 
 
 def save(result: dict[str, Any], path: Path, command: str) -> None:
-    """Write the table as JSON and, beside it, as Markdown."""
-    write_whole(path.with_suffix(".json"), json.dumps({**result, "command": command}, indent=1))
-    write_whole(path.with_suffix(".md"), to_markdown(result, command))
+    """Write the table as JSON and, beside it, as Markdown; the path is without an ending."""
+    write_whole(path.with_name(path.name + ".json"), json.dumps({**result, "command": command}, indent=1))
+    write_whole(path.with_name(path.name + ".md"), to_markdown(result, command))
+
+
+def target(path: Path) -> Path:
+    """The path without an ending to which both files go; refuses to write over one."""
+    plain = path.with_suffix("") if path.suffix in (".json", ".md") else path
+    if not plain.name:
+        raise InputError(f"{path} is a folder: pass a file's name with --out.")
+    for taken in (plain.with_name(plain.name + ending) for ending in (".json", ".md")):
+        if taken.exists():
+            raise InputError(f"{taken} already exists: pass another name with --out.")
+    return plain

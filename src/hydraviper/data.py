@@ -92,7 +92,7 @@ class Rollouts:
 
     @staticmethod
     def join(parts: Sequence[Rollouts]) -> Rollouts:
-        """Put several batches of rollouts behind each other."""
+        """Put several batches of rollouts behind each other; there must be at least one."""
         if len(parts) == 1:
             return parts[0]
         observations = None
@@ -133,9 +133,10 @@ class Rows:
 class Dataset:
     """What a team has seen: every agent's observation, the expert's actions and, once weighed, the weights."""
 
-    def __init__(self, team: Team, features: Sequence[int], horizon: int) -> None:
+    def __init__(self, team: Team, features: Sequence[int]) -> None:
         self.team = team
-        self.horizon = horizon
+        self.episodes = 0
+        self.first_rows = 0  # how many rows came with the first rollouts, the warm-up
         self._observations = [Rows((size,), np.float32) for size in features]
         self._actions = Rows((len(features),), np.int64)
         self._weights: Rows | None = None
@@ -144,8 +145,10 @@ class Dataset:
     def __len__(self) -> int:
         return len(self._actions.array)
 
-    def extend(self, observations: Observations, actions: np.ndarray) -> None:
-        """Add samples, labelled with the expert's actions [S, N]."""
+    def extend(self, observations: Observations, actions: np.ndarray, episodes: int) -> None:
+        """Add the samples of some episodes, labelled with the expert's actions [S, N]."""
+        self.episodes += episodes
+        self.first_rows = self.first_rows or len(actions)
         for rows, new in zip(self._observations, observations, strict=True):
             rows.append(new)
         self._actions.append(actions)

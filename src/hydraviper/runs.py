@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,41 +47,64 @@ class Run:
 
 
 def free_folder(run: Run, parent: Path) -> Path:
-    """A folder of its own for a run that was given none: runs/GAME-ALGORITHM-1, -2, ..."""
-    number = 1
-    while (folder := parent / f"{run.game.name}-{run.variant.name}-{number}").exists():
-        number += 1
-    return folder
+    """A folder of its own for a run that was given none: runs/GAME-ALGORITHM-1, -2, ..., made at once."""
+    with _as_input_error(parent):
+        parent.mkdir(parents=True, exist_ok=True)
+        number = 1
+        while True:
+            folder = parent / f"{run.game.name}-{run.variant.name}-{number}"
+            with suppress(FileExistsError):
+                folder.mkdir()
+                return folder
+            number += 1
 
 
 @contextmanager
 def claimed(run: Run, folder: Path) -> Iterator[None]:
     """Hold a folder for a run; a run that turns out to be impossible leaves nothing behind."""
-    existed = folder.exists()
-    claim(run, folder)
+    with _as_input_error(folder):
+        _check_folder(run, folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        ledger = (folder / "ledger.jsonl").open("a")
+    with ledger:
+        try:
+            fcntl.flock(ledger, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"another process is writing to {folder}: wait for it or pass another --out.") from None
+        ledger.truncate(0)
+        file.write_whole(folder / "settings.json", json.dumps(run.to_json(), indent=1))
+        try:
+            yield
+        except InputError:
+            for name in ("settings.json", "ledger.jsonl"):
+                (folder / name).unlink(missing_ok=True)
+            with suppress(OSError):
+                folder.rmdir()  # only if nothing else is in it
+            raise
+
+
+@contextmanager
+def _as_input_error(folder: Path) -> Iterator[None]:
+    """A folder that cannot be made or written is the caller's choice."""
     try:
         yield
-    except InputError:
-        for name in ("settings.json", "ledger.jsonl"):
-            (folder / name).unlink(missing_ok=True)
-        if not existed:
-            folder.rmdir()
-        raise
+    except OSError as error:
+        raise InputError(f"{folder} cannot be used ({error.strerror}): pass another folder with --out.") from None
 
 
-def claim(run: Run, folder: Path) -> None:
-    """Take a folder for a run: a new or empty one, or the one where the same run was interrupted."""
+def _check_folder(run: Run, folder: Path) -> None:
+    """A new or empty folder, or the one where the same run was interrupted."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: pass a folder with --out.")
     noted = folder / "settings.json"
     if folder.is_dir() and any(folder.iterdir()):
         if not noted.is_file():
             raise InputError(f"{folder} holds something that is not a run: pass an empty or a new folder with --out.")
-        if (folder / "trees.json").exists() or _settings_in(noted) != run.to_json():
+        same = settings_in(folder) == run.to_json()
+        if same and (folder / "trees.json").exists():
+            raise InputError(f"{folder} already holds this run, finished: pass a new folder with --out.")
+        if not same:
             raise InputError(f"{folder} already holds another run: pass a new folder with --out.")
-    folder.mkdir(parents=True, exist_ok=True)
-    file.write_whole(noted, json.dumps(run.to_json(), indent=1))
-    (folder / "ledger.jsonl").write_text("")
 
 
 def execute(run: Run, folder: Path, engine: Engine, episodes: int, command: str, progress: Progress) -> dict[str, Any]:
@@ -154,8 +178,10 @@ def _selection(run: Run, result: Distilled) -> list[dict[str, Any]]:
     ]
 
 
-def _settings_in(path: Path) -> dict[str, Any] | None:
+def settings_in(folder: Path) -> dict[str, Any]:
+    """What a run's settings.json says; nothing if there is none or if it cannot be read."""
     try:
-        return json.loads(path.read_text())
-    except json.JSONDecodeError:
-        return None
+        noted = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return noted if isinstance(noted, dict) else {}

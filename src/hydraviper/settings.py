@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -35,8 +36,7 @@ class Settings:
         for name, value in least.items():
             if getattr(self, name) < value:
                 raise InputError(f"{_option(name)} must be at least {value}, not {getattr(self, name)}.")
-        if self.seed < 0:
-            raise InputError(f"--seed must be 0 or more, not {self.seed}.")
+        check_seed(self.seed)
         if self.depth > 20:
             raise InputError(f"--depth must be at most 20, not {self.depth}: nobody reads a larger tree.")
         if self.most_leaves is not None and self.most_leaves < 2:
@@ -46,8 +46,8 @@ class Settings:
         for name in ("drop_quantile", "training_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{_option(name)} must lie between 0 and 1, not {getattr(self, name)}.")
-        if self.ucb_scale < 0:
-            raise InputError(f"--ucb-scale must not be negative, not {self.ucb_scale}.")
+        if not 0 <= self.ucb_scale < math.inf:
+            raise InputError(f"--ucb-scale must be a number of 0 or more, not {self.ucb_scale}.")
         for name, known in (("selection", SELECTIONS), ("partition", PARTITIONS)):
             if getattr(self, name) not in known:
                 raise InputError(
@@ -65,6 +65,12 @@ class Settings:
         if unknown := sorted(set(values) - known):
             raise InputError(f"unknown settings: {', '.join(unknown)}.")
         return Settings(**values)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that random generators cannot take."""
+    if not 0 <= seed < 2**63:
+        raise InputError(f"--seed must be 0 or more and less than 2 to the 63rd, not {seed}.")
 
 
 def _option(name: str) -> str:

@@ -77,6 +77,25 @@ def test_close_where_values_are_many(seed):
     assert gap < 0.005
 
 
+def test_bins_see_every_step_of_an_episode():
+    """Rows come in a rhythm, the steps of an episode; what decides where bins lie must not fall into step with it."""
+    draws = np.random.default_rng(0)
+    step = np.tile(np.arange(25), 20_000)
+    features = (step * draws.random(len(step)))[:, None].astype(np.float32)  # always 0 at the first step
+    actions = (features[:, 0] > 7.7).astype(int)
+    tree = cart.grow(binned(features), actions, np.ones(len(step)), 2, depth=1)
+    assert weighted_accuracy(tree.predict(features), actions, np.ones(len(step))) > 0.999
+
+
+def test_deep_trees_need_little_memory():
+    draws = np.random.default_rng(0)
+    features = draws.normal(size=(20_000, 10)).astype(np.float32)
+    actions = draws.integers(0, 5, 20_000)
+    ours = cart.grow(binned(features), actions, np.ones(20_000), 5, depth=18)
+    assert ours.depth == 18
+    assert ours.leaves > 1000
+
+
 def test_bins_follow_a_shift_of_the_data():
     """Rows that come later lie elsewhere: bins are laid anew when the rows have doubled."""
     draws = np.random.default_rng(0)

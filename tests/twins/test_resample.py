@@ -21,8 +21,8 @@ def deception_task(deception):
     task = Task(deception, expert, LocalEngine(lambda: deception), Settings(), Ledger())
     draws = np.random.default_rng(0)
     observations = [draws.normal(size=(80, len(agent.features))).astype(np.float32) for agent in deception.agents]
-    dataset = Dataset((1, 2), [len(agent.features) for agent in deception.agents], deception.horizon)
-    dataset.extend(observations, expert.act(observations))
+    dataset = Dataset((1, 2), [len(agent.features) for agent in deception.agents])
+    dataset.extend(observations, expert.act(observations), episodes=8)  # of 10 steps each
     return task, dataset
 
 
@@ -84,7 +84,6 @@ def test_weights_are_computed_once_and_clipped(deception_task):
         asked.append((rows.start, rows.stop))
         return np.linspace(-1, 1, rows.stop - rows.start)[:, None]
 
-    task.ledger.rollouts["warmup"] = 3
     counts, dropped = resample.resample(task, dataset, 1, weigh)
     assert counts.shape == (2, 80)
     assert (counts[0] == counts[1]).all()
@@ -92,14 +91,15 @@ def test_weights_are_computed_once_and_clipped(deception_task):
     again, _ = resample.resample(task, dataset, 1, weigh)
     np.testing.assert_array_equal(again, counts)
     assert asked == [(0, 80)]
-    assert dropped == 2  # half of 80 samples at or below the median, 25 steps a rollout
+    # the 0.3 quantile of weights of which half are 0: those 40 samples are four rollouts of 10 steps
+    assert dropped == 4
 
 
 def test_a_threshold_overrides_the_quantile(deception_task):
     task, dataset = deception_task
     task = Task(task.game, task.expert, task.engine, Settings(drop_threshold=0.25), task.ledger)
     weigh = lambda task, dataset, rows: np.linspace(0, 1, 80)[:, None]  # noqa: E731
-    assert resample.resample(task, dataset, 1, weigh)[1] == 1  # 20 samples are one rollout of 25
+    assert resample.resample(task, dataset, 1, weigh)[1] == 2  # 20 samples are two rollouts of 10
 
 
 def test_values_that_are_not_numbers_are_refused(deception_task):

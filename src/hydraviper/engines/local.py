@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from hydraviper.data import Rollouts
+from hydraviper.data import InputError, Rollouts
 from hydraviper.engines.workers import Work, Workers
 from hydraviper.protocols import Game, Policy
 from hydraviper.rollout import play
@@ -34,6 +34,8 @@ class LocalEngine:
         self._game = make_game()
         self._make_game = make_game
         self._compiled = getattr(self._game, "compiled", False)
+        if workers > 1 and self._compiled and make_game() is self._game:
+            raise InputError("several workers need a game each: pass a function that makes a new game every time.")
         self._threads: ThreadPoolExecutor | None = None
         self._processes: Workers | None = None
         self._thread = local()
@@ -50,7 +52,7 @@ class LocalEngine:
         return self._run(*pieces)
 
     def _cut(self, seeds: np.ndarray) -> list[np.ndarray]:
-        if self.workers == 1:
+        if self.workers == 1 or len(seeds) == 0:
             return [seeds]
         size = min(CHUNK, self._game.width or CHUNK)
         return [seeds[start : start + size] for start in range(0, len(seeds), size)]

@@ -43,7 +43,10 @@ def make(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
         raise InputError(f"{name} has no parameter {unknown[0]!r}: it knows {', '.join(known)}.")
     if name in FAMILIES and next(iter(known)) not in options:
         raise InputError(f"{name} needs a {next(iter(known))}: write {EXAMPLES[name]}.")
-    return makers[name](**options)
+    try:
+        return makers[name](**options)
+    except TypeError as error:
+        raise InputError(f"{name} cannot be made with {options} ({error}): check its parameters.") from None
 
 
 def maker(game: Game) -> Callable[[], Game]:

@@ -1,10 +1,10 @@
-"""Training rollouts: students play, the expert relabels (Algorithm 2, TR-A), and the baselines' ways."""
+"""Training rollouts: students play, the expert relabels (Algorithm 3, TR-A), and the baselines' ways."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hydraviper.data import Dataset
+from hydraviper.data import Dataset, InputError
 from hydraviper.profile import Profile
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.steps.task import Task
@@ -26,7 +26,7 @@ def adaptive(task: Task, datasets: Sequence[Dataset], profile: Profile, iteratio
 
 def uniform(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float) -> int:
     """The same share of the budget in every iteration, the expert's first one included."""
-    count = _share(task, iteration)
+    count = _share(task, iteration - 1, task.settings.iterations)
     task.ledger.rollouts["warmup" if iteration == 1 else "train"] += count
     _play_and_relabel(task, datasets, profile, iteration, count)
     return count
@@ -35,15 +35,18 @@ def uniform(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration
 def each_among_experts(
     task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float
 ) -> int:
-    """Every team plays the uniform share by itself, everybody else being the expert (IVIPER, MAVIPER)."""
-    count = _share(task, iteration)
+    """Every team plays its part of the uniform share, everybody else being the expert (IVIPER, MAVIPER)."""
+    total = 0
     for number, dataset in enumerate(datasets):
+        parts = task.settings.iterations * len(datasets)
+        count = _share(task, (iteration - 1) * len(datasets) + number, parts)
+        total += count
         own = {i: student for i, student in profile.students.items() if i in dataset.team}
         task.ledger.rollouts["warmup" if iteration == 1 else "train"] += count
         _play_and_relabel(
             task, [dataset], Profile(profile.expert, own), iteration + number * task.settings.iterations, count
         )
-    return count * len(datasets)
+    return total
 
 
 def by_expert(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float) -> int:
@@ -54,17 +57,20 @@ def by_expert(task: Task, datasets: Sequence[Dataset], profile: Profile, iterati
     return count
 
 
-def _share(task: Task, iteration: int) -> int:
-    """This iteration's part of the budget, so that all parts add up to it."""
-    budget, iterations = task.settings.train_budget, task.settings.iterations
-    return budget * iteration // iterations - budget * (iteration - 1) // iterations
+def _share(task: Task, part: int, parts: int) -> int:
+    """One of equal parts of the budget; all of them add up to it."""
+    budget = task.settings.train_budget
+    if budget < parts:
+        raise InputError(f"--train-budget must be at least {parts} here, a rollout for each part, not {budget}.")
+    return budget * (part + 1) // parts - budget * part // parts
 
 
 def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, count: int) -> None:
     if count == 0:
         return
     seeds = rollout_seeds(task.settings.seed, Purpose.COLLECT, iteration, count)
-    observations = task.engine.play(profile, seeds, record=True).observations or ()
+    rollouts = task.engine.play(profile, seeds, record=True)
+    observations = rollouts.observations or ()
     actions = task.expert.act(observations)
     for dataset in datasets:
-        dataset.extend(observations, actions)
+        dataset.extend(observations, actions, rollouts.episodes)

@@ -81,7 +81,7 @@ def marginal_kmeans(task: Task, team: Team) -> list[Team]:
 
     _check_size(task, team)
     influence = _influence(task, team)
-    model = KMeans(task.settings.teams, random_state=task.settings.seed)
+    model = KMeans(task.settings.teams, random_state=task.settings.seed % 2**32)
     return _by_label(team, model.fit_predict((influence + influence.T) / 2))
 
 

@@ -1,4 +1,4 @@
-"""Resampling: weigh samples by what a wrong action costs (Algorithm 3, C-Q), and the baselines' weights.
+"""Resampling: weigh samples by what a wrong action costs (Algorithm 2, C-Q), and the baselines' weights.
 
 A weight depends on the expert and the observation alone (Theorem 1), so each is computed once. Drawing as many rows
 as there are, with replacement, is drawing how often each row is taken: counts, which the tree takes as weights.
@@ -64,11 +64,6 @@ def joint_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
     return best - worst
 
 
-def equal_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
-    """No reweighting: every sample counts the same, [rows, 1]."""
-    return np.ones((rows.stop - rows.start, 1))
-
-
 def take_all(task: Task, dataset: Dataset, iteration: int) -> tuple[np.ndarray, float]:
     """Every sample once (imitation)."""
     return np.ones((len(dataset.team), len(dataset))), math.inf
@@ -85,9 +80,8 @@ def _dropped_rollouts(task: Task, dataset: Dataset) -> int:
         epsilon = task.settings.drop_threshold
     else:
         # the warm-up's rows come first and their weights never change
-        warmup = task.ledger.rollouts["warmup"] * dataset.horizon
-        epsilon = np.quantile(weights[: max(warmup, 1)], task.settings.drop_quantile)
-    return math.ceil((weights <= epsilon).sum() / dataset.horizon)
+        epsilon = np.quantile(weights[: dataset.first_rows], task.settings.drop_quantile)
+    return math.ceil((weights <= epsilon).sum() / (len(dataset) / dataset.episodes))
 
 
 def _draw(weights: np.ndarray, draws: np.random.Generator) -> np.ndarray:

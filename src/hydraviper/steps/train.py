@@ -68,9 +68,10 @@ def with_classifier(classifier: Any) -> Train:
 
         students: dict[int, Student] = {}
         for member, i in enumerate(dataset.team):
-            drawn = counts[member] > 0
+            # rows as often as they were drawn: not every classifier knows weights
+            drawn = np.repeat(np.arange(len(dataset)), counts[member].astype(int))
             model: Any = clone(classifier)
-            model.fit(dataset.observations[i][drawn], dataset.actions[drawn, i], sample_weight=counts[member][drawn])
+            model.fit(dataset.observations[i][drawn], dataset.actions[drawn, i])
             is_tree = hasattr(model, "tree_")
             students[i] = from_scikit_learn(model, len(task.game.agents[i].actions)) if is_tree else model
         return students

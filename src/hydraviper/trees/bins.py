@@ -66,9 +66,11 @@ class Bins:
             edges = distinct[:-1]
         else:
             self._exact[feature] = False
-            stride = max(1, len(column) // _SAMPLE)
+            sample = column
+            if len(column) > _SAMPLE:  # random rows: evenly spaced ones could all be of the same step of their episodes
+                sample = column[np.random.default_rng(len(column)).integers(0, len(column), _SAMPLE)]
             levels = np.linspace(0, 1, MOST + 1)[1:-1]
-            edges = np.unique(np.quantile(column[::stride], levels, method="lower").astype(np.float32))
+            edges = np.unique(np.quantile(sample, levels, method="lower").astype(np.float32))
         self._edges[feature] = np.inf
         self._edges[feature, : len(edges)] = edges
         self._low[feature], self._high[feature] = np.inf, -np.inf

@@ -38,6 +38,7 @@ def grow(
         action_count,
         depth,
         room,
+        most_leaves is not None,
     )
     return in_preorder(feature, threshold, left, right, counts.argmax(axis=1), counts)
 
@@ -130,33 +131,44 @@ def _sharpen(binned, features, actions, weights, rows, histogram, counts, split)
 
 
 @nb.njit(cache=True, nogil=True)
-def _grow(binned, features, actions, weights, rows, classes, depth, room):
+def _grow(binned, features, actions, weights, rows, classes, depth, room, best_first):
     begin, end, level = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64)
     feature, left, right = np.full(room, LEAF), np.full(room, LEAF), np.full(room, LEAF)
     threshold = np.zeros(room, np.float32)
     counts = np.zeros((room, classes))
     gains, planned = np.full(room, -np.inf), np.full(room, LEAF)
-    # only nodes that may still be split need a histogram: there are at most as many as splits
-    histograms = np.zeros(((room + 1) // 2 + 1, binned.shape[1], MOST, classes))
-    slot = np.full(room, -1)
-    used = 1
+    # A node that may be split holds a histogram. Depth first, at most one per level waits; best first, one per leaf.
+    places = min(depth + 1, room) if not best_first else (room + 1) // 2 + 1
+    histograms = np.empty((places, binned.shape[1], MOST, classes))
+    free, slot = np.arange(places), np.full(room, -1)
+    left_free = places
+    waiting, waits = np.empty(room, np.int64), 0
     spare = np.empty(len(rows), np.int64)
-    end[0] = len(rows)
+    end[0], nodes = len(rows), 1
     for p in range(len(rows)):
         counts[0, actions[rows[p]]] += weights[rows[p]]
     if depth > 0 and room > 2:
-        slot[0] = 0
-        _fill(binned, actions, weights, rows, histograms[0])
-        split = _best_split(histograms[0], counts[0])
+        left_free -= 1
+        slot[0] = free[left_free]
+        histograms[slot[0]] = 0.0
+        _fill(binned, actions, weights, rows, histograms[slot[0]])
+        split = _best_split(histograms[slot[0]], counts[0])
         if split[1] != LEAF:
             planned[0] = split[1]
-            gains[0], threshold[0] = _sharpen(binned, features, actions, weights, rows, histograms[0], counts[0], split)
-    nodes = 1
-    while nodes + 2 <= room:
-        node = np.argmax(gains[:nodes])
-        if planned[node] == LEAF or gains[node] == -np.inf:
-            break
-        feature[node], gains[node] = planned[node], -np.inf
+            gains[0], threshold[0] = _sharpen(
+                binned, features, actions, weights, rows, histograms[slot[0]], counts[0], split
+            )
+            waiting[0], waits = 0, 1
+    while nodes + 2 <= room and waits > 0:
+        chosen = waits - 1
+        if best_first:
+            for n in range(waits):
+                if gains[waiting[n]] > gains[waiting[chosen]]:
+                    chosen = n
+        node = waiting[chosen]
+        waits -= 1
+        waiting[chosen] = waiting[waits]
+        feature[node] = planned[node]
         middle, others = begin[node], 0
         for p in range(begin[node], end[node]):
             if features[rows[p], feature[node]] <= threshold[node]:
@@ -176,18 +188,27 @@ def _grow(binned, features, actions, weights, rows, classes, depth, room):
         counts[large] = counts[node] - counts[small]
         level[small] = level[large] = level[node] + 1
         nodes += 2
-        if level[small] < depth:
-            fresh, parent = used, slot[node]
-            used += 1
-            _fill(binned, actions, weights, rows[begin[small] : end[small]], histograms[fresh])
-            histograms[parent] -= histograms[fresh]
-            for child, place in ((small, fresh), (large, parent)):
-                slot[child] = place
-                split = _best_split(histograms[place], counts[child])
-                if split[1] != LEAF:
-                    planned[child] = split[1]
-                    own = rows[begin[child] : end[child]]
-                    gains[child], threshold[child] = _sharpen(
-                        binned, features, actions, weights, own, histograms[place], counts[child], split
-                    )
+        slot[large] = slot[node]
+        if level[small] == depth:
+            free[left_free] = slot[node]
+            left_free += 1
+            continue
+        left_free -= 1
+        slot[small] = free[left_free]
+        histograms[slot[small]] = 0.0
+        _fill(binned, actions, weights, rows[begin[small] : end[small]], histograms[slot[small]])
+        histograms[slot[large]] -= histograms[slot[small]]
+        for child in (small, large):
+            split = _best_split(histograms[slot[child]], counts[child])
+            if split[1] == LEAF:
+                free[left_free] = slot[child]
+                left_free += 1
+                continue
+            planned[child] = split[1]
+            own = rows[begin[child] : end[child]]
+            gains[child], threshold[child] = _sharpen(
+                binned, features, actions, weights, own, histograms[slot[child]], counts[child], split
+            )
+            waiting[waits] = child
+            waits += 1
     return feature[:nodes], threshold[:nodes], left[:nodes], right[:nodes], counts[:nodes]

@@ -30,6 +30,8 @@ class TreesFile:
     score: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        if len({agent.name for agent in self.agents}) != len(self.agents):
+            raise InputError("two of the trees are for the same agent: make the trees again.")
         for agent, tree in zip(self.agents, self.trees, strict=True):
             inner = tree.feature[tree.feature != LEAF]
             if tree.counts.shape[1] != len(agent.actions) or tree.action.max() >= len(agent.actions):
@@ -91,7 +93,7 @@ def load(path: Path) -> TreesFile:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         jsonschema.validate(document, schema())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} is not JSON ({error}): pass a trees.json made by `hydraviper distill`.") from None
     except jsonschema.ValidationError as error:
         where = "/".join(map(str, error.absolute_path)) or "the document"

@@ -98,11 +98,14 @@ class Tree:
         """The tree that `to_json` wrote."""
         kinds = {"feature": int, "threshold": np.float32, "left": int, "right": int, "action": int, "counts": float}
         try:
-            arrays = {name: np.asarray(columns[name], kind) for name, kind in kinds.items()}
-        except (TypeError, ValueError, KeyError) as error:
+            with np.errstate(over="ignore"):
+                arrays = {name: np.asarray(columns[name], kind) for name, kind in kinds.items()}
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
             raise InputError(f"a tree's columns cannot be read ({error}): make the trees again.") from None
         if len({len(array) for array in arrays.values()}) != 1 or arrays["counts"].ndim != 2:
             raise InputError("a tree's columns differ in length: make the trees again.")
+        if not np.isfinite(arrays["threshold"]).all():
+            raise InputError("a tree has a threshold that is not a number: make the trees again.")
         return Tree(**arrays)
 
 
