@@ -314,6 +314,8 @@ def _game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, 
         raise InputError(f"--workers must be at least 1, not {workers}.")
     game = catalogue.make(spec)
     expert = store.shipped(game) if path is None else store.load(path, game)
+    if expert.about.get("parameters", dict(game.parameters)) != dict(game.parameters):
+        err.print(f"Note: the expert was trained with {expert.about['parameters']}, not {dict(game.parameters)}.")
     return game, replace(expert, workers=workers)
 
 
