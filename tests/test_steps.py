@@ -23,7 +23,7 @@ def run(game, algorithm="hydraviper", **settings):
 
 
 def test_adaptive_rollouts_never_exceed_the_budget(game):
-    result = run(game, iterations=12, train_budget=47, valid_budget=25, rollouts_per_iteration=10)
+    result = run(game, iterations=12, drop_quantile=0.5, train_budget=47, valid_budget=25, rollouts_per_iteration=10)
     assert result.ledger.rollouts["warmup"] == 10
     assert result.ledger.rollouts["train"] == 47
     assert result.ledger.rollouts["valid"] <= 25
@@ -44,18 +44,19 @@ def test_a_budget_left_over_is_said(navigation):
     ("algorithm", "warmup", "train", "valid"),
     [
         ("hydraviper-without-tra", 5, 45, 60),
-        ("hydraviper-without-cq", 5, 40, 60),
-        ("hydraviper-without-ucb", 5, 29, 60),
+        ("hydraviper-without-cq", 5, 45, 60),
+        ("hydraviper-without-ucb", 5, 45, 60),
         ("maviper", 5, 45, 60),
         ("iviper", 15, 135, 180),  # each of the three agents has its own data and validation
         ("imitation", 0, 50, 0),
     ],
 )
 def test_what_each_algorithm_spends(navigation, algorithm, warmup, train, valid):
-    result = run(navigation, algorithm, iterations=10, train_budget=50, valid_budget=60, rollouts_per_iteration=5)
+    budgets = {"iterations": 10, "train_budget": 50, "valid_budget": 60, "rollouts_per_iteration": 5}
+    # a quantile of 1 drops the whole warm-up, so that adaptive collection always asks for all it may have
+    result = run(navigation, algorithm, **budgets, drop_quantile=1.0)
     spent = result.ledger.rollouts
-    assert spent["warmup"] == warmup
-    assert abs(spent["train"] - train) <= (6 if "hydraviper" in algorithm else 0)  # adaptive
+    assert (spent["warmup"], spent["train"]) == (warmup, train)
     assert valid - 3 <= spent["valid"] <= valid
     assert set(result.profile.students) == {0, 1, 2}
     assert all(tree.depth <= 4 for tree in result.profile.students.values())

@@ -71,6 +71,7 @@ ValidBudget = Annotated[int | None, typer.Option(help="Validation rollouts, inst
 Iterations = Annotated[int, typer.Option(help="Students per agent, of which one is chosen.")]
 Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.")]
 Episodes = Annotated[int | None, typer.Option(help="Unseen episodes to score on; default: what suits the game.")]
+DropQuantile = Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")]
 CORES = os.cpu_count() or 1
 
 
@@ -116,7 +117,7 @@ def train(
         from hydraviper.experts import maddpg
     except ImportError as error:
         raise InputError(f"training needs the package {error.name}: install hydraviper[train].") from None
-    settings = maddpg.MaddpgSettings(seed=seed)
+    settings = replace(maddpg.recommended(made), seed=seed)
     if episodes is not None:
         settings = replace(settings, episodes=episodes)
     with _progress(as_json) as show:
@@ -151,7 +152,7 @@ def distill(
     teams: Annotated[int, typer.Option(help="Teams that a partition makes.")] = 2,
     selection: Annotated[str, typer.Option(help="race, ucb1 (the paper's), ucb1-normal or uniform.")] = "race",
     ucb_scale: Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")] = None,
-    drop_quantile: Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")] = 0.5,
+    drop_quantile: DropQuantile = Settings.drop_quantile,
     expert: ExpertFile = None,
     engine: Annotated[str, typer.Option(help="Where rollouts are played: local.")] = "local",
     workers: Workers = CORES,
@@ -225,6 +226,7 @@ def compare(
     iterations: Iterations = 100,
     depth: Depth = 4,
     selection: Annotated[str, typer.Option(help="How HYDRAVIPER selects.")] = "race",
+    drop_quantile: DropQuantile = Settings.drop_quantile,
     expert: ExpertFile = None,
     workers: Workers = CORES,
     episodes: Episodes = None,
@@ -235,7 +237,14 @@ def compare(
     made, teacher = _game_and_expert(game, expert, workers)
     variants = [_variant(name.strip()) for name in algorithms.split(",")]
     settings = _settings(
-        made, budget, train_budget, valid_budget, iterations=iterations, depth=depth, selection=selection
+        made,
+        budget,
+        train_budget,
+        valid_budget,
+        iterations=iterations,
+        depth=depth,
+        selection=selection,
+        drop_quantile=drop_quantile,
     )
     count = made.recommended.evaluation_episodes if episodes is None else episodes
     _check_episodes(count)
@@ -399,9 +408,9 @@ def _with_interval(value: dict[str, float]) -> str:
 def _print_scores(summary: dict[str, Any]) -> None:
     score = summary["score"]
     better = "lower" if score["lower_is_better"] else "higher"
-    title = f"{score['name']}, {better} is better, {score['episodes']:,} unseen episodes"
+    out.print(f"\n{summary['game']}: {score['name']} ({better} is better), {score['episodes']:,} unseen episodes")
     beside = [key for key in ("median", "worst", "jammed") if key in score]
-    table = Table("policy", "mean ± 95 %", *beside, title=f"{summary['game']}: {title}", title_justify="left")
+    table = Table("policy", "mean ± 95 %", *beside)
 
     def add(name: str, value: dict[str, float], style: str | None = None) -> None:
         table.add_row(name, _with_interval(value), *(f"{value[key]:.4g}" for key in beside), style=style)

@@ -22,7 +22,7 @@ class Settings:
     rollouts_per_iteration: int = 50  # K_train: the expert's warm-up, and the most an iteration may collect
     depth: int = 4  # the most questions a tree may ask
     most_leaves: int | None = None  # limit of leaves beside the depth
-    drop_quantile: float = 0.5  # epsilon as a quantile of the first iteration's weights
+    drop_quantile: float = 0.3  # epsilon as a quantile of the first iteration's weights
     drop_threshold: float | None = None  # epsilon as a number; overrides the quantile
     selection: str = "race"  # how validation rollouts are spent: race, ucb1 (the paper's), ucb1-normal, uniform
     ucb_scale: float = 4.0  # c, times the confidence bound on the mean reward per step

@@ -150,11 +150,14 @@ def add_joint_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, 
     low, high = np.zeros(hidden, np.float32), np.zeros(hidden, np.float32)
     for m in range(members):
         others[team[m]] = False
-        own = w0[offsets[team[m]] : offsets[team[m]] + counts[m]]
         for k in range(hidden):
-            first[k, m, : counts[m]] = own[:, k]
-            low[k] += own[:, k].min()
-            high[k] += own[:, k].max()
+            least_part, largest_part = w0[offsets[team[m]], k], w0[offsets[team[m]], k]
+            for a in range(counts[m]):
+                part = w0[offsets[team[m]] + a, k]
+                first[k, m, a] = part
+                least_part, largest_part = min(least_part, part), max(largest_part, part)
+            low[k] += least_part
+            high[k] += largest_part
     room = max(hidden, joint.shape[1] + actions.shape[1]) + 8
     index, scale = np.zeros(room, np.int64), np.zeros(room, np.float32)
     upto, between, most = np.arange(room), np.empty(hidden, np.int64), np.empty(hidden, np.float32)

@@ -266,6 +266,7 @@ class PhysicalDeception(ParticleWorld):
     """Defenders cover the goal without giving it away to an adversary that does not know it (`simple_adversary`)."""
 
     name = "physical-deception"
+    secrets = ("goal dx", "goal dy")  # whoever acts on them gives the goal away to the adversary
     recommended = Recommended(ucb_scale=2.0)
 
     def __init__(self, defenders: int = 2, physics: str = "original", horizon: int = 25) -> None:

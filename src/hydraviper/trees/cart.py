@@ -32,8 +32,8 @@ def grow(
     feature, threshold, left, right, counts = _grow(
         bins.binned,
         bins.features,
-        np.asarray(actions, np.int64),
-        np.asarray(weights, np.float64),
+        np.ascontiguousarray(actions, np.int64),
+        np.ascontiguousarray(weights, np.float64),
         chosen.astype(np.int64),
         action_count,
         depth,
