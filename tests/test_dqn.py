@@ -74,7 +74,7 @@ def test_epsilon_falls_and_then_nothing_is_random():
 
 
 def test_a_checkpoint_that_jams_once_loses_against_a_steady_one(monkeypatch):
-    trainer = dqn._Trainer(Lights(), dqn.DqnSettings(episodes=10, finalists=2), None)
+    trainer = dqn._Trainer(Lights(), dqn.Idqn.of(Lights(), 8), dqn.DqnSettings(episodes=10, finalists=2), None)
     brilliant, steady, poor = (LocalQExpert((), {"name": name}) for name in ("brilliant", "steady", "poor"))
     more = {"brilliant": np.array([6.0, 46.0]), "steady": np.array([7.0, 7.5])}  # the jam shows on more seeds only
     monkeypatch.setattr(trainer, "validate", lambda expert, start, count: more[expert.about["name"]])

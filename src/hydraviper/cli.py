@@ -99,7 +99,7 @@ def games(as_json: AsJson = False) -> None:
 @app.command()
 def train(
     game: GameName,
-    algorithm: Annotated[str | None, typer.Option(help="maddpg or idqn; default: what suits the game.")] = None,
+    algorithm: Annotated[str | None, typer.Option(help="maddpg, idqn, mplight; default: what suits the game.")] = None,
     episodes: Annotated[int | None, typer.Option(help="Episodes to train for.")] = None,
     seed: Seed = 0,
     workers: Workers = CORES,
@@ -108,7 +108,7 @@ def train(
 ) -> None:
     """Train an expert for a game."""
     if algorithm not in (None, *TRAINERS):
-        raise InputError(f"there is no way to train called {algorithm!r}: choose {' or '.join(TRAINERS)}.")
+        raise InputError(f"there is no way to train called {algorithm!r}: choose one of {', '.join(TRAINERS)}.")
     if episodes is not None and episodes < 1:
         raise InputError(f"--episodes must be at least 1, not {episodes}.")
     made = catalogue.make(game)
@@ -158,7 +158,19 @@ def _train_idqn(
     return training.expert, [asdict(point) for point in training.curve]
 
 
-TRAINERS = {"maddpg": _train_maddpg, "idqn": _train_idqn}
+def _train_mplight(
+    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
+) -> Trained:
+    from hydraviper.experts import dqn, mplight
+
+    settings, model = replace(mplight.RECOMMENDED, **changed), mplight.Mplight.of(game)
+    training = dqn.train(
+        game, settings, lambda point: show("episodes", point.episodes, settings.episodes), engine, model
+    )
+    return training.expert, [asdict(point) for point in training.curve]
+
+
+TRAINERS = {"maddpg": _train_maddpg, "idqn": _train_idqn, "mplight": _train_mplight}
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Double DQN, one small network per agent (IDQN), on any game.
+"""Double DQN on any game: one small network per agent (IDQN), or whatever else a model says (see mplight.py).
 
 Every agent learns alone from its own reward. Episodes that go wrong for good (a jammed road network) are rare and
 decide the mean, so the checkpoint that is kept must do well in the mean and on its worst validation seed, and the best
@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from hydraviper.data import InputError
+from hydraviper.data import InputError, Observations
 from hydraviper.experts import networks
 from hydraviper.experts.layers import Network, forward, fresh_network
-from hydraviper.experts.local_q import LocalQExpert, NetworkQ
+from hydraviper.experts.local_q import LocalQ, LocalQExpert, NetworkQ
 from hydraviper.experts.replay import Replay, Samples
 from hydraviper.protocols import Engine, Game
 from hydraviper.rollout import play
@@ -42,7 +42,8 @@ class DqnSettings:
     replay: int = 30_000  # samples remembered
     learning_rate: float = 1e-3  # of Adam, at the start
     final_learning_rate: float = 1e-4  # at the end, along a line
-    target_rate: float = 0.005  # how fast the target networks follow
+    target_rate: float = 0.005  # how fast the target networks follow; 1 copies them
+    target_every: int = 1  # updates between two such moves
     first_epsilon: float = 1.0  # share of random actions at the start
     last_epsilon: float = 0.05  # reached after `explore`, kept until `settle`
     explore: float = 0.6  # share of the episodes
@@ -55,8 +56,8 @@ class DqnSettings:
     fear: float = 0.5  # how much the worst validation episode counts, against the mean
 
     def __post_init__(self) -> None:
-        counts = ("episodes", "hidden", "updates_per_step", "batch", "replay", "evaluate_every", "finalists")
-        for name in (*counts, "evaluation_episodes", "final_episodes"):
+        counts = ("episodes", "hidden", "updates_per_step", "batch", "replay", "target_every", "evaluate_every")
+        for name in (*counts, "evaluation_episodes", "finalists", "final_episodes"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}.")
 
@@ -66,6 +67,73 @@ class DqnSettings:
         if done >= self.settle:
             return 0.0
         return self.first_epsilon + (self.last_epsilon - self.first_epsilon) * min(1.0, done / self.explore)
+
+
+class Model(Protocol):
+    """What is learned: parameters, and how agents value their actions by them. Must be hashable."""
+
+    @property
+    def name(self) -> str:
+        """The algorithm's."""
+        ...
+
+    def fresh(self, random: np.random.Generator) -> Any:
+        """Parameters to start from."""
+        ...
+
+    def units(self, observations: list[np.ndarray]) -> list[np.ndarray]:
+        """What to divide features by, per agent [F_i], from some observations [S, F_i]."""
+        ...
+
+    def rewards(self, rewards: np.ndarray, following: Observations) -> np.ndarray:
+        """What agents learn from, [B, N], by the game's rewards and what was seen next."""
+        ...
+
+    def values(self, parameters: Any, agent: int, observations: jax.Array) -> jax.Array:
+        """One agent's values, [S, F_i] in units -> [S, A_i]."""
+        ...
+
+    def tables(self, parameters: Any, units: list[np.ndarray]) -> tuple[LocalQ, ...]:
+        """The same, to play without JAX and without units."""
+        ...
+
+
+@dataclass(frozen=True)
+class Idqn:
+    """One network per agent, which learns from the agent's own reward."""
+
+    widths: tuple[tuple[int, ...], ...]  # per agent: features, hidden, hidden, actions
+    name: str = "idqn"
+
+    @staticmethod
+    def of(game: Game, hidden: int) -> Idqn:
+        """Networks that fit a game."""
+        return Idqn(tuple((len(agent.features), hidden, hidden, len(agent.actions)) for agent in game.agents))
+
+    def fresh(self, random: np.random.Generator) -> list[Network]:
+        """Parameters to start from."""
+        return [fresh_network(random, *widths) for widths in self.widths]
+
+    def units(self, observations: list[np.ndarray]) -> list[np.ndarray]:
+        """The spread of every feature, between 1 and 5."""
+        return [np.clip(seen.std(axis=0), 1.0, 5.0).astype(np.float32) for seen in observations]
+
+    def rewards(self, rewards: np.ndarray, following: Observations) -> np.ndarray:
+        """The game's own."""
+        del following
+        return rewards
+
+    def values(self, parameters: list[Network], agent: int, observations: jax.Array) -> jax.Array:
+        """One agent's values, [S, F_i] in units -> [S, A_i]."""
+        return forward(parameters[agent], observations)
+
+    def tables(self, parameters: list[Network], units: list[np.ndarray]) -> tuple[NetworkQ, ...]:
+        """What plays: the units are folded into the first layers."""
+        made = []
+        for network, unit in zip(parameters, units, strict=True):
+            w0, b0, w1, b1, w2, b2 = (np.array(array, np.float32) for pair in network for array in pair)
+            made.append(NetworkQ(networks.Network((w0 / unit[:, None], b0, w1, b1, w2, b2))))
+        return tuple(made)
 
 
 @dataclass(frozen=True)
@@ -96,10 +164,12 @@ def train(
     settings: DqnSettings | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     engine: Engine | None = None,
+    model: Model | None = None,
 ) -> Training:
-    """Train one network per agent; the engine, if there is one, plays the validation episodes."""
+    """Train a model (default: one network per agent); the engine, if there is one, plays the validation episodes."""
     settings = settings or DqnSettings()
-    trainer = _Trainer(game, settings, engine)
+    model = model or Idqn.of(game, settings.hidden)
+    trainer = _Trainer(game, model, settings, engine)
     curve: list[Progress] = []
     checkpoints: list[_Checkpoint] = []
     for progress, checkpoint in trainer.run():
@@ -113,7 +183,7 @@ def train(
     about = {
         "game": game.name,
         "parameters": dict(game.parameters),
-        "algorithm": "idqn",
+        "algorithm": model.name,
         "settings": asdict(settings),
         "validation": {"score": mean, "worst": worst, "episodes": len(best.scores), "trained_for": best.episodes},
     }
@@ -129,32 +199,33 @@ class _Checkpoint(NamedTuple):
 class _Trainer:
     """Plays episodes and updates the networks between them."""
 
-    def __init__(self, game: Game, settings: DqnSettings, engine: Engine | None) -> None:
-        self.game, self.settings, self.engine = game, settings, engine
+    def __init__(self, game: Game, model: Model, settings: DqnSettings, engine: Engine | None) -> None:
+        self.game, self.model, self.settings, self.engine = game, model, settings, engine
         self.features = tuple(len(agent.features) for agent in game.agents)
         self.actions = tuple(len(agent.actions) for agent in game.agents)
         steps = settings.episodes * game.horizon
         self.replay = Replay(self.features, len(game.agents), min(settings.replay, steps))
         self.warmup = min(settings.warmup, steps // 10)
         self.random = generator(settings.seed, Purpose.EXPERT_TRAINING, 0)
-        # what features are divided by; learned from the first episodes, then folded into the first layer
+        # what features are divided by; known after the first episodes
         self.units = [np.ones(size, np.float32) for size in self.features]
 
     def run(self) -> Iterator[tuple[Progress, _Checkpoint | None]]:
         """Yield the progress of every episode, and checkpoints; the last episode always makes one."""
         settings = self.settings
         updates = self.game.horizon * settings.updates_per_step
-        rule = _Rule(settings, settings.episodes * updates)
+        rule = _Rule(self.model, settings, settings.episodes * updates)
         learner: _Learner | None = None
         for episode in range(settings.episodes):
             epsilon = settings.epsilon(episode)
-            expert = None if learner is None else self.expert(learner.networks)
+            expert = None if learner is None else self.expert(learner.parameters)
             returns = self.play(expert, episode, epsilon)
             error = float("nan")
             if self.replay.count >= self.warmup:
                 if learner is None:
-                    self.units = self.measure_units()
-                    learner = rule.start(self.random, self.features, self.actions)
+                    seen = self.replay.draw(self.random, 1, 5_000).observations
+                    self.units = self.model.units([values[0] for values in seen])
+                    learner = rule.start(self.random)
                 batches = self.scaled(self.replay.draw(self.random, updates, settings.batch))
                 learner, errors = _learn(rule, learner, batches)
                 error = float(errors)
@@ -162,7 +233,8 @@ class _Trainer:
             progress = Progress(done, float(self.game.score.of(returns[None])[0]), epsilon, error)
             due = done % settings.evaluate_every == 0 and done >= settings.evaluate_from * settings.episodes
             if learner is not None and (due or done == settings.episodes):
-                expert = self.expert(learner.targets)  # an average over many updates is the steadier player
+                # targets that follow slowly are an average over many updates, and the steadier player
+                expert = self.expert(learner.parameters if settings.target_rate == 1 else learner.targets)
                 scores = self.validate(expert, 0, settings.evaluation_episodes)
                 mean, worst = self.mean_and_worst(scores)
                 point = Progress(done, progress.training_score, epsilon, error, mean, worst)
@@ -182,18 +254,13 @@ class _Trainer:
                 actions = np.where(explores, actions, expert.act(observations))
             following, rewards, done = game.step(actions)
             over = done & (step + 1 < game.horizon)  # at the horizon the game is cut off, not over
-            paid = rewards * self.settings.reward_scale
+            paid = self.model.rewards(rewards, following) * self.settings.reward_scale
             self.replay.add(Samples(list(observations), actions, paid, ~over, list(following)), np.ones(1, bool))
             returns += rewards[0]
             observations = following
             if done.all():
                 break
         return returns
-
-    def measure_units(self) -> list[np.ndarray]:
-        """The spread of every feature in the episodes so far, between 1 and 5."""
-        seen = self.replay.draw(self.random, 1, 5_000).observations
-        return [np.clip(values[0].std(axis=0), 1.0, 5.0).astype(np.float32) for values in seen]
 
     def scaled(self, batches: Samples) -> Samples:
         """Samples with every feature in its unit."""
@@ -203,13 +270,9 @@ class _Trainer:
         )
         return batches._replace(observations=before, next_observations=after)
 
-    def expert(self, learned: list[Network]) -> LocalQExpert:
-        """Networks that play, the features' units folded into their first layers."""
-        tables = []
-        for network, unit in zip(learned, self.units, strict=True):
-            w0, b0, w1, b1, w2, b2 = (np.array(array, np.float32) for pair in network for array in pair)
-            tables.append(NetworkQ(networks.Network((w0 / unit[:, None], b0, w1, b1, w2, b2))))
-        return LocalQExpert(tuple(tables))
+    def expert(self, parameters: Any) -> LocalQExpert:
+        """Who plays by these parameters."""
+        return LocalQExpert(self.model.tables(parameters, self.units))
 
     def validate(self, expert: LocalQExpert, start: int, count: int) -> np.ndarray:
         """Scores [E] on validation seeds, which are the same for every run and every checkpoint."""
@@ -244,15 +307,17 @@ class _Trainer:
 class _Learner(NamedTuple):
     """Everything that learning changes."""
 
-    networks: list[Network]  # one per agent
-    targets: list[Network]
+    parameters: Any  # the model's
+    targets: Any  # slow copies of them
     memory: Any  # the optimizer's
+    updates: jax.Array  # how many there were
 
 
 @dataclass(frozen=True)
 class _Rule:
     """How a learner changes: pure functions of it and a batch, compiled into one call per episode."""
 
+    model: Model
     settings: DqnSettings
     updates: int  # until the rate has fallen
 
@@ -262,39 +327,36 @@ class _Rule:
         settings = self.settings
         return optax.adam(optax.linear_schedule(settings.learning_rate, settings.final_learning_rate, self.updates))
 
-    def start(self, random: np.random.Generator, features: tuple[int, ...], actions: tuple[int, ...]) -> _Learner:
-        """Fresh networks."""
-        hidden = self.settings.hidden
-        fresh = [fresh_network(random, *ends) for ends in _widths(features, hidden, actions)]
-        return _Learner(fresh, fresh, self.optimizer.init(fresh))
+    def start(self, random: np.random.Generator) -> _Learner:
+        """Fresh parameters."""
+        fresh = self.model.fresh(random)
+        return _Learner(fresh, fresh, self.optimizer.init(fresh), jnp.zeros((), jnp.int32))
 
     def update(self, learner: _Learner, batch: Samples) -> tuple[_Learner, jax.Array]:
-        """One step of every network towards reward + discounted value of the next action; also the mean loss.
+        """One step towards reward + discounted value of everybody's next action; also the mean loss per agent.
 
-        Double DQN: the network chooses the next action, its target values it.
+        Double DQN: the parameters choose the next action, their targets value it.
         """
+        values, agents = self.model.values, range(len(batch.observations))
 
-        def loss(learning: list[Network]) -> jax.Array:
+        def loss(parameters: Any) -> jax.Array:
             total = jnp.zeros(())
-            for i, network in enumerate(learning):
+            for i in agents:
                 following = batch.next_observations[i]
-                choice = jnp.argmax(forward(learner.networks[i], following), axis=1)
-                future = _taken(forward(learner.targets[i], following), choice)
+                choice = jnp.argmax(values(learner.parameters, i, following), axis=1)
+                future = _taken(values(learner.targets, i, following), choice)
                 goal = batch.rewards[:, i] + self.settings.discount * batch.continues * future
-                value = _taken(forward(network, batch.observations[i]), batch.actions[:, i])
+                value = _taken(values(parameters, i, batch.observations[i]), batch.actions[:, i])
                 total += optax.huber_loss(value, goal).mean()
             return total
 
-        error, gradient = jax.value_and_grad(loss)(learner.networks)
-        change, memory = self.optimizer.update(gradient, learner.memory, learner.networks)
-        moved = jax.tree.map(jnp.add, learner.networks, change)
-        rate = self.settings.target_rate
-        targets = jax.tree.map(lambda target, network: (1 - rate) * target + rate * network, learner.targets, moved)
-        return _Learner(moved, targets, memory), error / len(learner.networks)
-
-
-def _widths(features: tuple[int, ...], hidden: int, actions: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    return [(inputs, hidden, hidden, outputs) for inputs, outputs in zip(features, actions, strict=True)]
+        error, gradient = jax.value_and_grad(loss)(learner.parameters)
+        change, memory = self.optimizer.update(gradient, learner.memory, learner.parameters)
+        moved = jax.tree.map(jnp.add, learner.parameters, change)
+        count = learner.updates + 1
+        rate = jnp.where(count % self.settings.target_every == 0, self.settings.target_rate, 0.0)
+        targets = jax.tree.map(lambda target, new: (1 - rate) * target + rate * new, learner.targets, moved)
+        return _Learner(moved, targets, memory, count), error / len(agents)
 
 
 def _taken(values: jax.Array, actions: jax.Array) -> jax.Array:

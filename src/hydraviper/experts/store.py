@@ -14,18 +14,21 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from hydraviper.data import InputError
+from hydraviper.experts.frap import SHAPES, FrapNetwork, FrapQ
 from hydraviper.experts.local_q import LocalQExpert, NetworkQ
 from hydraviper.experts.networks import Network, NetworkExpert
 from hydraviper.protocols import Game
 
 FORMAT = "hydraviper-expert-1"
-JOINT, LOCAL = "actors-and-critics", "local-networks"  # kinds; a file that names none is of the first
+JOINT, LOCAL, FRAP = "actors-and-critics", "local-networks", "frap"  # kinds; a file that names none is of the first
 
 StoredExpert = NetworkExpert | LocalQExpert
 
 
 def to_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
     """The networks under their names: `actor.0.weight.0`, `actor.0.bias.0`, ..., `critic.2.bias.2`; or `q.0…`."""
+    if kind_of(expert) == FRAP:
+        return _frap_arrays(expert)
     arrays = {}
     for role, networks in _roles(expert).items():
         for i, network in enumerate(networks):
@@ -45,19 +48,48 @@ def local_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]
     return LocalQExpert(tuple(NetworkQ(network) for network in _networks(arrays, "q")), dict(about))
 
 
+def frap_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LocalQExpert:
+    """The expert of signals that share a network that `to_arrays` took apart."""
+    network = FrapNetwork(tuple(np.ascontiguousarray(arrays[name], np.float32) for name in SHAPES))
+    signals = sum(name.startswith("served.") for name in arrays)
+    tables = (
+        FrapQ(network, np.ascontiguousarray(arrays[f"served.{i}"], bool), int(arrays[f"features.{i}"][0]))
+        for i in range(signals)
+    )
+    return LocalQExpert(tuple(tables), dict(about))
+
+
 KINDS: dict[str, Callable[[Mapping[str, np.ndarray], Mapping[str, Any]], StoredExpert]] = {
     JOINT: from_arrays,
     LOCAL: local_from_arrays,
+    FRAP: frap_from_arrays,
 }
+
+
+def kind_of(expert: StoredExpert) -> str:
+    """Which of KINDS an expert is."""
+    if isinstance(expert, NetworkExpert):
+        return JOINT
+    if all(isinstance(table, NetworkQ) for table in expert.tables):
+        return LOCAL
+    if all(isinstance(table, FrapQ) for table in expert.tables):
+        return FRAP
+    raise InputError("only experts made of networks can be saved: this one has values of another kind.")
 
 
 def _roles(expert: StoredExpert) -> dict[str, Sequence[Network]]:
     if isinstance(expert, NetworkExpert):
         return {"actor": expert.actors, "critic": expert.critics}
-    networks = [table.network for table in expert.tables if isinstance(table, NetworkQ)]
-    if len(networks) < len(expert.tables):
-        raise InputError("only experts made of networks can be saved: this one has values of another kind.")
-    return {"q": networks}
+    return {"q": [table.network for table in expert.tables if isinstance(table, NetworkQ)]}
+
+
+def _frap_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
+    """The shared layers, and per signal what its phases serve and how many features it sees."""
+    tables = [table for table in getattr(expert, "tables", ()) if isinstance(table, FrapQ)]
+    arrays = dict(zip(SHAPES, tables[0].network.arrays, strict=True))
+    for i, table in enumerate(tables):
+        arrays |= {f"served.{i}": table.served.astype(np.uint8), f"features.{i}": np.array([table.features])}
+    return arrays
 
 
 def _networks(arrays: Mapping[str, np.ndarray], role: str) -> tuple[Network, ...]:
@@ -75,9 +107,8 @@ def _networks(arrays: Mapping[str, np.ndarray], role: str) -> tuple[Network, ...
 def save(expert: StoredExpert, path: Path) -> None:
     """Write the expert, its head included."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    kind = JOINT if isinstance(expert, NetworkExpert) else LOCAL
     about = json.dumps(dict(expert.about), sort_keys=True)
-    save_file(to_arrays(expert), path, {"format": FORMAT, "kind": kind, "about": about})
+    save_file(to_arrays(expert), path, {"format": FORMAT, "kind": kind_of(expert), "about": about})
 
 
 def load(path: Path, game: Game | None = None) -> StoredExpert:
