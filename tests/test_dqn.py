@@ -45,7 +45,15 @@ class Lights:
 
 
 QUICK = dqn.DqnSettings(
-    episodes=50, hidden=16, batch=32, warmup=100, evaluate_every=5, evaluation_episodes=10, final_episodes=10
+    episodes=50,
+    hidden=16,
+    batch=32,
+    warmup=100,
+    updates_per_step=2,
+    evaluate_every=5,
+    evaluate_from=0.4,
+    evaluation_episodes=10,
+    final_episodes=10,
 )
 
 
@@ -65,7 +73,7 @@ def test_a_short_training_learns_and_repeats_bit_for_bit():
 
 
 def test_epsilon_falls_and_then_nothing_is_random():
-    settings = dqn.DqnSettings(episodes=100)
+    settings = dqn.DqnSettings(episodes=100, explore=0.6, settle=0.9)
     shares = [settings.epsilon(episode) for episode in range(100)]
     assert shares[0] == 1.0
     assert shares[60] == shares[89] == pytest.approx(0.05)
@@ -83,6 +91,25 @@ def test_a_checkpoint_that_jams_once_loses_against_a_steady_one(monkeypatch):
         for number, expert, scores in ((1, brilliant, [6.0, 6.1]), (2, steady, [7.0, 7.1]), (3, poor, [9.0, 30.0]))
     ]
     assert trainer.choose(points).expert is steady
+
+
+def test_exploring_follows_yardsticks_that_act():
+    class Always:
+        def __init__(self, action):
+            self.action = action
+
+        def act(self, observations):
+            return np.full((1, 2), self.action)
+
+    class Guided(Lights):
+        def yardsticks(self):
+            return {"nobody": Always(-1), "first": Always(0)}
+
+    settings = dqn.DqnSettings(episodes=2, guided=1.0)
+    trainer = dqn._Trainer(Guided(), dqn.Idqn.of(Guided(), 8), settings, None)
+    assert [guide.action for guide in trainer.guides] == [0]
+    trainer.play(None, 0, 1.0)
+    assert trainer.replay.draw(np.random.default_rng(0), 1, 50).actions.max() == 0
 
 
 def test_training_a_signal_by_the_command_line(call):  # noqa: F811

@@ -22,7 +22,7 @@ from hydraviper.experts import networks
 from hydraviper.experts.layers import Network, forward, fresh_network
 from hydraviper.experts.local_q import LocalQ, LocalQExpert, NetworkQ
 from hydraviper.experts.replay import Replay, Samples
-from hydraviper.protocols import Engine, Game
+from hydraviper.protocols import Engine, Game, HasYardsticks
 from hydraviper.rollout import play
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 
@@ -32,12 +32,14 @@ class DqnSettings:
     """How an expert is trained; the defaults suit traffic signals."""
 
     seed: int = 0  # decides everything
-    episodes: int = 120  # played for training
+    episodes: int = 200  # played for training
     hidden: int = 64  # units of each of the two hidden layers
     discount: float = 0.9  # worth of a reward one step later
     reward_scale: float = 0.1  # times every reward, so that values stay near 1
-    updates_per_step: int = 2  # of the networks, per game step
-    batch: int = 64  # samples per update
+    dread: float = 0.1  # how much worse than in proportion large losses are: r - dread * r^2 where r < 0, scaled
+    guided: float = 0.7  # share of the exploring actions that follow a yardstick, where the game has one that acts
+    updates_per_step: int = 4  # of the networks, per game step
+    batch: int = 128  # samples per update
     warmup: int = 500  # game steps before the first update; a tenth of all at most
     replay: int = 30_000  # samples remembered
     learning_rate: float = 1e-3  # of Adam, at the start
@@ -46,13 +48,13 @@ class DqnSettings:
     target_every: int = 1  # updates between two such moves
     first_epsilon: float = 1.0  # share of random actions at the start
     last_epsilon: float = 0.05  # reached after `explore`, kept until `settle`
-    explore: float = 0.6  # share of the episodes
-    settle: float = 0.9  # from here on (share of the episodes) no random actions
-    evaluate_every: int = 10  # episodes between checkpoints
-    evaluate_from: float = 0.4  # share of the episodes before the first checkpoint
-    evaluation_episodes: int = 6  # greedy, on validation seeds, for every checkpoint
+    explore: float = 0.5  # share of the episodes
+    settle: float = 0.75  # from here on (share of the episodes) no random actions
+    evaluate_every: int = 20  # episodes between checkpoints
+    evaluate_from: float = 0.5  # share of the episodes before the first checkpoint
+    evaluation_episodes: int = 8  # greedy, on validation seeds, for every checkpoint
     finalists: int = 3  # checkpoints that play on more validation seeds
-    final_episodes: int = 20  # how many more, each
+    final_episodes: int = 24  # how many more, each
     fear: float = 0.5  # how much the worst validation episode counts, against the mean
 
     def __post_init__(self) -> None:
@@ -207,6 +209,10 @@ class _Trainer:
         self.replay = Replay(self.features, len(game.agents), min(settings.replay, steps))
         self.warmup = min(settings.warmup, steps // 10)
         self.random = generator(settings.seed, Purpose.EXPERT_TRAINING, 0)
+        rules = game.yardsticks() if isinstance(game, HasYardsticks) else {}
+        start = game.reset(rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 0, 1)) if rules else []
+        # a rule that leaves signals to themselves names no action to learn about
+        self.guides = [rule for rule in rules.values() if (rule.act(start) >= 0).all()]
         # what features are divided by; known after the first episodes
         self.units = [np.ones(size, np.float32) for size in self.features]
 
@@ -243,18 +249,27 @@ class _Trainer:
                 yield progress, None
 
     def play(self, expert: LocalQExpert | None, episode: int, epsilon: float) -> np.ndarray:
-        """Play one episode into the replay and return its returns [N]; without an expert, all actions are random."""
+        """Play one episode into the replay and return its returns [N]; without an expert, everybody explores.
+
+        Whoever explores takes a random action or a yardstick's: at random only, a road network is jammed most of the
+        time and shows little else.
+        """
         game, agents = self.game, len(self.game.agents)
         observations = game.reset(rollout_seeds(self.settings.seed, Purpose.EXPERT_TRAINING, episode, 1))
         returns = np.zeros(agents)
+        guide = self.guides[episode % len(self.guides)] if self.guides else None
         for step in range(game.horizon):
             actions = self.random.integers(0, self.actions, (1, agents))
+            if guide is not None:
+                follows = self.random.random((1, agents)) < self.settings.guided
+                actions = np.where(follows, guide.act(observations), actions)
             if expert is not None:
                 explores = self.random.random((1, agents)) < epsilon
                 actions = np.where(explores, actions, expert.act(observations))
             following, rewards, done = game.step(actions)
             over = done & (step + 1 < game.horizon)  # at the horizon the game is cut off, not over
             paid = self.model.rewards(rewards, following) * self.settings.reward_scale
+            paid -= self.settings.dread * np.minimum(paid, 0.0) ** 2
             self.replay.add(Samples(list(observations), actions, paid, ~over, list(following)), np.ones(1, bool))
             returns += rewards[0]
             observations = following

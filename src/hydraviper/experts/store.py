@@ -148,17 +148,22 @@ def fits(expert: StoredExpert, game: Game) -> bool:
 
 
 def shipped(game: Game) -> StoredExpert:
-    """The trained expert that comes with the package."""
-    file = resources.files("hydraviper.experts") / "trained" / f"{game.name}.safetensors"
-    with resources.as_file(file) as path:
-        expert = load(path) if path.is_file() else None
-    if expert is None or not fits(expert, game):
+    """The trained expert that comes with the package; of several for a game, the one with most parameters in common."""
+    best, most = None, -1
+    with resources.as_file(resources.files("hydraviper.experts") / "trained") as folder:
+        for path in sorted(folder.glob(f"{game.name}*.safetensors")):
+            expert = load(path)
+            parameters = expert.about.get("parameters", {})
+            same = len(game.parameters.items() & dict(parameters).items()) if isinstance(parameters, Mapping) else 0
+            if fits(expert, game) and same > most:
+                best, most = expert, same
+    if best is None:
         parameters = ",".join(f"{name}={value}" for name, value in game.parameters.items())
         raise InputError(
             f"no expert ships for {game.name}:{parameters}: train one with `hydraviper train {game.name}:{parameters}` "
             "and pass it with --expert FILE."
         )
-    return expert
+    return best
 
 
 def digest(expert: StoredExpert) -> str:
