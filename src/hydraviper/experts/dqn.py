@@ -32,7 +32,7 @@ class DqnSettings:
     """How an expert is trained; the defaults suit traffic signals."""
 
     seed: int = 0  # decides everything
-    episodes: int = 200  # played for training
+    episodes: int = 110  # played for training
     hidden: int = 64  # units of each of the two hidden layers
     discount: float = 0.9  # worth of a reward one step later
     reward_scale: float = 0.1  # times every reward, so that values stay near 1
@@ -50,11 +50,11 @@ class DqnSettings:
     last_epsilon: float = 0.05  # reached after `explore`, kept until `settle`
     explore: float = 0.5  # share of the episodes
     settle: float = 0.75  # from here on (share of the episodes) no random actions
-    evaluate_every: int = 20  # episodes between checkpoints
-    evaluate_from: float = 0.5  # share of the episodes before the first checkpoint
+    evaluate_every: int = 10  # episodes between checkpoints
+    evaluate_from: float = 0.7  # share of the episodes before the first checkpoint
     evaluation_episodes: int = 8  # greedy, on validation seeds, for every checkpoint
-    finalists: int = 3  # checkpoints that play on more validation seeds
-    final_episodes: int = 24  # how many more, each
+    finalists: int = 2  # checkpoints that play on more validation seeds
+    final_episodes: int = 16  # how many more, each
     fear: float = 0.5  # how much the worst validation episode counts, against the mean
 
     def __post_init__(self) -> None:

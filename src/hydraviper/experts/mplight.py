@@ -23,6 +23,8 @@ Layers = dict[str, jax.Array]  # by the names of frap.SHAPES
 RECOMMENDED = DqnSettings(
     episodes=500,
     discount=0.99,
+    dread=0.0,
+    guided=0.0,
     updates_per_step=1,
     batch=32,
     replay=10_000,
@@ -32,6 +34,7 @@ RECOMMENDED = DqnSettings(
     last_epsilon=0.0,
     explore=0.8,
     settle=0.8,
+    evaluate_every=25,
 )
 
 
