@@ -298,3 +298,12 @@ def test_the_game_can_be_made_in_another_process(street):
     made = catalogue.maker(street)
     assert isinstance(made, partial)
     assert made().agents == street.agents
+
+
+def test_the_shipped_expert_has_most_parameters_in_common():
+    for reach in (0, 100):
+        game = hydraviper.make(f"ingolstadt-corridor:reach={reach},steps=1")
+        expert = hydraviper.shipped_expert(game)
+        assert expert.about["parameters"]["reach"] == reach
+        hydraviper.play(game, expert, SEEDS[:1])
+    assert hydraviper.shipped_expert(hydraviper.make("cologne-corridor:steps=1")).about["algorithm"] == "idqn"

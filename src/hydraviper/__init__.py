@@ -11,6 +11,7 @@ from hydraviper.algorithm import Distilled, distill
 from hydraviper.data import Agent, Dataset, Estimate, InputError, JobError, Ledger, Recommended, Rollouts, Score, Team
 from hydraviper.engines.local import LocalEngine
 from hydraviper.evaluation import evaluate
+from hydraviper.experts.local_q import LocalQ, LocalQExpert
 from hydraviper.experts.networks import NetworkExpert
 from hydraviper.experts.store import load as load_expert
 from hydraviper.experts.store import save as save_expert
@@ -39,6 +40,8 @@ __all__ = [
     "JobError",
     "Ledger",
     "LocalEngine",
+    "LocalQ",
+    "LocalQExpert",
     "NetworkExpert",
     "Policy",
     "Profile",

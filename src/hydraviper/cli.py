@@ -25,7 +25,6 @@ from hydraviper import comparison, evaluation, runs
 from hydraviper.data import InputError, JobError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
-from hydraviper.experts.networks import NetworkExpert
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
 from hydraviper.settings import Settings, check_seed
@@ -101,43 +100,79 @@ def games(as_json: AsJson = False) -> None:
 @app.command()
 def train(
     game: GameName,
-    algorithm: Annotated[str, typer.Option(help="How the expert learns.")] = "maddpg",
+    algorithm: Annotated[str | None, typer.Option(help="maddpg, idqn, mplight; default: what suits the game.")] = None,
     episodes: Annotated[int | None, typer.Option(help="Episodes to train for.")] = None,
     seed: Seed = 0,
+    workers: Workers = CORES,
     out_file: Annotated[Path | None, typer.Option("--out", help="Where the expert goes.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Train an expert for a game."""
-    if algorithm != "maddpg":
-        raise InputError(f"there is no way to train called {algorithm!r}: choose maddpg.")
+    if algorithm not in (None, *TRAINERS):
+        raise InputError(f"there is no way to train called {algorithm!r}: choose one of {', '.join(TRAINERS)}.")
     check_seed(seed)
     if episodes is not None and episodes < 1:
         raise InputError(f"--episodes must be at least 1, not {episodes}.")
     made = catalogue.make(game)
+    # a game that steps many episodes at once feeds joint critics; one that does not must learn from few samples
+    algorithm = algorithm or ("maddpg" if made.width is None else "idqn")
     path = out_file or Path(f"{made.name}-{algorithm}-{seed}.safetensors")
     if path.exists():
         raise InputError(f"{path} already exists: pass another file with --out.")
-    try:
-        from hydraviper.experts import maddpg
-    except ImportError as error:
-        raise InputError(f"training needs the package {error.name}: install hydraviper[train].") from None
-    settings = replace(maddpg.recommended(made), seed=seed)
-    if episodes is not None:
-        settings = replace(settings, episodes=episodes)
-    with _progress(as_json) as show:
-        training = maddpg.train(made, settings, lambda point: show("episodes", point.episodes, settings.episodes))
-    store.save(training.expert, path)
-    count = 10_000 if made.width is None else made.recommended.evaluation_episodes
-    with LocalEngine(lambda: made, 1) as engine:
-        fields = evaluation.evaluate(made, training.expert, {}, engine, count)
-    curve = [asdict(point) for point in training.curve]
+    changed = {"seed": seed} | ({} if episodes is None else {"episodes": episodes})
+    with _progress(as_json) as show, _engine(made, workers) as engine:
+        try:
+            expert, curve = TRAINERS[algorithm](made, changed, engine, show)
+        except ImportError as error:
+            raise InputError(f"training needs the package {error.name}: install hydraviper[train].") from None
+        store.save(expert, path)
+        count = 10_000 if made.width is None else made.recommended.evaluation_episodes
+        fields = evaluation.evaluate(made, expert, {}, engine, count)
     report = {"game": made.name, "algorithm": algorithm, "seed": seed, **fields, "curve": curve, "out": str(path)}
     if as_json:
         print(json.dumps(report))
     else:
-        out.print(f"{made.score.name} of the expert: {_with_interval(fields['expert'])} over {count:,} unseen episodes")
-        _print_beside(fields, {"expert": "expert"})
+        _print_scores(report, trees=False)
         out.print(f"saved as {path}")
+
+
+Trained = tuple[store.StoredExpert, list[dict[str, Any]]]  # the expert, and its learning curve
+
+
+def _train_maddpg(
+    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
+) -> Trained:
+    from hydraviper.experts import maddpg
+
+    del engine  # the games of a round are stepped at once, here
+    settings = replace(maddpg.recommended(game), **changed)
+    training = maddpg.train(game, settings, lambda point: show("episodes", point.episodes, settings.episodes))
+    return training.expert, [asdict(point) for point in training.curve]
+
+
+def _train_idqn(
+    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
+) -> Trained:
+    from hydraviper.experts import dqn
+
+    settings = replace(dqn.DqnSettings(), **changed)
+    training = dqn.train(game, settings, lambda point: show("episodes", point.episodes, settings.episodes), engine)
+    return training.expert, [asdict(point) for point in training.curve]
+
+
+def _train_mplight(
+    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
+) -> Trained:
+    from hydraviper.experts import dqn, mplight
+
+    settings, model = replace(mplight.RECOMMENDED, **changed), mplight.Mplight.of(game)
+    training = dqn.train(
+        game, settings, lambda point: show("episodes", point.episodes, settings.episodes), engine, model
+    )
+    return training.expert, [asdict(point) for point in training.curve]
+
+
+TRAINERS = {"maddpg": _train_maddpg, "idqn": _train_idqn, "mplight": _train_mplight}
 
 
 @app.command()
@@ -309,7 +344,7 @@ def _fail(error: BaseException | None, debug: bool, code: int, sentence: str) ->
     sys.exit(code)
 
 
-def _game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, NetworkExpert]:
+def _game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, store.StoredExpert]:
     if workers < 1:
         raise InputError(f"--workers must be at least 1, not {workers}.")
     game = catalogue.make(spec)
@@ -319,7 +354,7 @@ def _game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, 
     return game, replace(expert, workers=workers)
 
 
-def _expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, workers: int) -> NetworkExpert:
+def _expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, workers: int) -> store.StoredExpert:
     """The expert that made the trees: as given, as the run's folder says, or the shipped one."""
     if workers < 1:
         raise InputError(f"--workers must be at least 1, not {workers}.")
@@ -417,7 +452,7 @@ def _with_interval(value: dict[str, float]) -> str:
     return f"{value['mean']:.2f} ± {value['ci95']:.2f}"
 
 
-def _print_scores(summary: dict[str, Any]) -> None:
+def _print_scores(summary: dict[str, Any], trees: bool = True) -> None:
     score = summary["score"]
     better = "lower" if score["lower_is_better"] else "higher"
     out.print(f"\n{summary['game']}: {score['name']} ({better} is better), {score['episodes']:,} unseen episodes")
@@ -427,14 +462,15 @@ def _print_scores(summary: dict[str, Any]) -> None:
     def add(name: str, value: dict[str, float], style: str | None = None) -> None:
         table.add_row(name, _with_interval(value), *(f"{value[key]:.4g}" for key in beside), style=style)
 
-    add(f"trees ({summary['algorithm']})", score, "bold")
-    add("expert", summary["expert"])
+    if trees:
+        add(f"trees ({summary['algorithm']})", score, "bold")
+    add("expert" if trees else f"expert ({summary['algorithm']})", summary["expert"])
     for name, value in summary.get("yardsticks", {}).items():
         add(f"script: {name}", value)
     out.print(table)
     if "jam_threshold" in score:
         out.print(f"jammed: episodes with a {score['name']} above {score['jam_threshold']:.1f}", highlight=False)
-    _print_beside(summary, {"trees": "trees", "expert": "expert"})
+    _print_beside(summary, {"trees": "trees", "expert": "expert"} if trees else {"expert": "expert"})
 
 
 def _print_beside(summary: dict[str, Any], who: dict[str, str]) -> None:

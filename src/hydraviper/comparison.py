@@ -16,7 +16,7 @@ from hydraviper import evaluation
 from hydraviper.algorithm import distill
 from hydraviper.data import Estimate, InputError
 from hydraviper.engines.local import LocalEngine
-from hydraviper.experts.networks import NetworkExpert
+from hydraviper.experts.store import StoredExpert
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
 from hydraviper.settings import Settings
@@ -38,7 +38,7 @@ def over_seeds(values: Sequence[float]) -> Estimate:
 
 def compare(
     game: Game,
-    expert: NetworkExpert,
+    expert: StoredExpert,
     variants: Sequence[Variant],
     settings: Settings,
     seeds: int,

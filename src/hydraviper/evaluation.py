@@ -48,7 +48,7 @@ def evaluate(
     """Score, expert, measures, yardsticks and scripted opponents, as the fields that `--json` prints."""
     references = references or play_references(game, expert, engine, episodes, seed)
     teacher, seeds = references.expert, references.seeds
-    trees = engine.play(Profile(expert, students), seeds)
+    trees = engine.play(Profile(expert, students), seeds) if students else teacher
     jam = jam_threshold(game, references)
     fields: dict[str, Any] = {
         "score": {

@@ -105,6 +105,16 @@ class HasNotes(Protocol):
         ...
 
 
+@runtime_checkable
+class HasPhases(Protocol):
+    """A game of signals: the first features of an agent say which phase is green, the last are movements' pressures."""
+
+    @property
+    def served(self) -> tuple[np.ndarray, ...]:
+        """Per agent, bool [A, G]: the movements that each phase lets go, in the order of the pressures."""
+        ...
+
+
 class Policy(Protocol):
     """Chooses everybody's actions."""
 

@@ -15,7 +15,7 @@ from hydraviper import evaluation
 from hydraviper.algorithm import Distilled, Progress, distill
 from hydraviper.data import InputError, Ledger
 from hydraviper.experts import store
-from hydraviper.experts.networks import NetworkExpert
+from hydraviper.experts.store import StoredExpert
 from hydraviper.protocols import Engine, Game
 from hydraviper.report import render_report
 from hydraviper.settings import Settings
@@ -30,7 +30,7 @@ class Run:
     """What a run is made of, before it is run."""
 
     game: Game
-    expert: NetworkExpert
+    expert: StoredExpert
     variant: Variant
     settings: Settings
     expert_file: str | None = None  # None for the one that ships

@@ -79,6 +79,19 @@ def greedy(features, w0, b0, w1, b1, w2, b2, actions):
 
 
 @nb.njit(cache=True, nogil=True)
+def outputs(features, w0, b0, w1, b1, w2, b2, out):
+    """What a network answers to every row, [B, F] -> out [B, A]."""
+    first, second = np.empty_like(b0), np.empty_like(b1)
+    index, scale = _lists(w0.shape[0], w1.shape[0], w2.shape[0])
+    for b in range(features.shape[0]):
+        _layer(first, b0, features[b], w0, index, scale)
+        _relu_all(first)
+        _layer(second, b1, first, w1, index, scale)
+        _relu_all(second)
+        _layer(out[b], b2, second, w2, index, scale)
+
+
+@nb.njit(cache=True, nogil=True)
 def values(joint, actions, offsets, w0, b0, w1, b1, w2, b2, out):
     """A critic's value of joint actions: joint observations [B, G], actions [B, N] -> out [B].
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,23 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from hydraviper.data import InputError
+from hydraviper.experts.frap import SHAPES, FrapNetwork, FrapQ
+from hydraviper.experts.local_q import LocalQExpert, NetworkQ
 from hydraviper.experts.networks import Network, NetworkExpert
 from hydraviper.protocols import Game
 
 FORMAT = "hydraviper-expert-1"
+JOINT, LOCAL, FRAP = "actors-and-critics", "local-networks", "frap"  # kinds; a file that names none is of the first
+
+StoredExpert = NetworkExpert | LocalQExpert
 
 
-def to_arrays(expert: NetworkExpert) -> dict[str, np.ndarray]:
-    """The networks under their names: `actor.0.weight.0`, `actor.0.bias.0`, ..., `critic.2.bias.2`."""
+def to_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
+    """The networks under their names: `actor.0.weight.0`, `actor.0.bias.0`, ..., `critic.2.bias.2`; or `q.0…`."""
+    if kind_of(expert) == FRAP:
+        return _frap_arrays(expert)
     arrays = {}
-    for role, networks in (("actor", expert.actors), ("critic", expert.critics)):
+    for role, networks in _roles(expert).items():
         for i, network in enumerate(networks):
             for k, array in enumerate(network.layers):
                 arrays[f"{role}.{i}.{('weight', 'bias')[k % 2]}.{k // 2}"] = np.ascontiguousarray(array, np.float32)
@@ -31,28 +38,80 @@ def to_arrays(expert: NetworkExpert) -> dict[str, np.ndarray]:
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> NetworkExpert:
-    """The expert that `to_arrays` took apart."""
-    agents = 1 + max(int(name.split(".")[1]) for name in arrays)
+    """The expert with actors and critics that `to_arrays` took apart."""
+    actors, critics = (_networks(arrays, role) for role in ("actor", "critic"))
+    return NetworkExpert(actors, critics, dict(about))
 
+
+def local_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LocalQExpert:
+    """The expert with one network per agent that `to_arrays` took apart."""
+    return LocalQExpert(tuple(NetworkQ(network) for network in _networks(arrays, "q")), dict(about))
+
+
+def frap_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LocalQExpert:
+    """The expert of signals that share a network that `to_arrays` took apart."""
+    network = FrapNetwork(tuple(np.ascontiguousarray(arrays[name], np.float32) for name in SHAPES))
+    signals = sum(name.startswith("served.") for name in arrays)
+    tables = (
+        FrapQ(network, np.ascontiguousarray(arrays[f"served.{i}"], bool), int(arrays[f"features.{i}"][0]))
+        for i in range(signals)
+    )
+    return LocalQExpert(tuple(tables), dict(about))
+
+
+KINDS: dict[str, Callable[[Mapping[str, np.ndarray], Mapping[str, Any]], StoredExpert]] = {
+    JOINT: from_arrays,
+    LOCAL: local_from_arrays,
+    FRAP: frap_from_arrays,
+}
+
+
+def kind_of(expert: StoredExpert) -> str:
+    """Which of KINDS an expert is."""
+    if isinstance(expert, NetworkExpert):
+        return JOINT
+    if all(isinstance(table, NetworkQ) for table in expert.tables):
+        return LOCAL
+    if all(isinstance(table, FrapQ) for table in expert.tables):
+        return FRAP
+    raise InputError("only experts made of networks can be saved: this one has values of another kind.")
+
+
+def _roles(expert: StoredExpert) -> dict[str, Sequence[Network]]:
+    if isinstance(expert, NetworkExpert):
+        return {"actor": expert.actors, "critic": expert.critics}
+    return {"q": [table.network for table in expert.tables if isinstance(table, NetworkQ)]}
+
+
+def _frap_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
+    """The shared layers, and per signal what its phases serve and how many features it sees."""
+    tables = [table for table in getattr(expert, "tables", ()) if isinstance(table, FrapQ)]
+    arrays = dict(zip(SHAPES, tables[0].network.arrays, strict=True))
+    for i, table in enumerate(tables):
+        arrays |= {f"served.{i}": table.served.astype(np.uint8), f"features.{i}": np.array([table.features])}
+    return arrays
+
+
+def _networks(arrays: Mapping[str, np.ndarray], role: str) -> tuple[Network, ...]:
     def part(name: str) -> np.ndarray:
         return np.ascontiguousarray(arrays[name], np.float32)
 
-    def network(role: str, i: int) -> Network:
+    def network(i: int) -> Network:
         w0, w1, w2 = (part(f"{role}.{i}.weight.{layer}") for layer in range(3))
         b0, b1, b2 = (part(f"{role}.{i}.bias.{layer}") for layer in range(3))
         return Network((w0, b0, w1, b1, w2, b2))
 
-    actors, critics = (tuple(network(role, i) for i in range(agents)) for role in ("actor", "critic"))
-    return NetworkExpert(actors, critics, dict(about))
+    return tuple(network(i) for i in range(1 + max(int(name.split(".")[1]) for name in arrays)))
 
 
-def save(expert: NetworkExpert, path: Path) -> None:
+def save(expert: StoredExpert, path: Path) -> None:
     """Write the expert, its head included."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    save_file(to_arrays(expert), path, {"format": FORMAT, "about": json.dumps(dict(expert.about), sort_keys=True)})
+    about = json.dumps(dict(expert.about), sort_keys=True)
+    save_file(to_arrays(expert), path, {"format": FORMAT, "kind": kind_of(expert), "about": about})
 
 
-def load(path: Path, game: Game | None = None) -> NetworkExpert:
+def load(path: Path, game: Game | None = None) -> StoredExpert:
     """Read an expert; with a game, make sure that it belongs to it."""
     if not path.is_file():
         raise InputError(f"there is no expert file {path}: train one with `hydraviper train`.")
@@ -62,7 +121,10 @@ def load(path: Path, game: Game | None = None) -> NetworkExpert:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         if head.get("format") != FORMAT:
             raise InputError(f"{path} is not an expert of this package: make one with `hydraviper train`.")
-        expert = from_arrays(arrays, json.loads(head["about"]))
+        kind = head.get("kind", JOINT)
+        if kind not in KINDS:
+            raise InputError(f"{path} is an expert of the unknown kind {kind!r}: update hydraviper.")
+        expert = KINDS[kind](arrays, json.loads(head["about"]))
     except (SafetensorError, KeyError, IndexError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -70,14 +132,14 @@ def load(path: Path, game: Game | None = None) -> NetworkExpert:
     if game is not None and not fits(expert, game):
         sizes = [len(agent.features) for agent in game.agents]
         raise InputError(
-            f"{path} is an expert for {expert.about.get('game')} ({len(expert.actors)} agents with "
+            f"{path} is an expert for {expert.about.get('game')} ({len(expert.observation_sizes)} agents with "
             f"{list(expert.observation_sizes)} features), but {game.name} has {len(sizes)} agents with {sizes} "
             "features: pass the expert that belongs to this game or train one."
         )
     return expert
 
 
-def fits(expert: NetworkExpert, game: Game) -> bool:
+def fits(expert: StoredExpert, game: Game) -> bool:
     """Tell whether an expert was trained for a game of this name and size."""
     sizes = tuple(len(agent.features) for agent in game.agents)
     counts = tuple(len(agent.actions) for agent in game.agents)
@@ -85,21 +147,26 @@ def fits(expert: NetworkExpert, game: Game) -> bool:
     return same_name and expert.observation_sizes == sizes and expert.action_counts == counts
 
 
-def shipped(game: Game) -> NetworkExpert:
-    """The trained expert that comes with the package."""
-    file = resources.files("hydraviper.experts") / "trained" / f"{game.name}.safetensors"
-    with resources.as_file(file) as path:
-        expert = load(path) if path.is_file() else None
-    if expert is None or not fits(expert, game):
+def shipped(game: Game) -> StoredExpert:
+    """The trained expert that comes with the package; of several for a game, the one with most parameters in common."""
+    best, most = None, -1
+    with resources.as_file(resources.files("hydraviper.experts") / "trained") as folder:
+        for path in sorted(folder.glob(f"{game.name}*.safetensors")):
+            expert = load(path)
+            parameters = expert.about.get("parameters", {})
+            same = len(game.parameters.items() & dict(parameters).items()) if isinstance(parameters, Mapping) else 0
+            if fits(expert, game) and same > most:
+                best, most = expert, same
+    if best is None:
         parameters = ",".join(f"{name}={value}" for name, value in game.parameters.items())
         raise InputError(
             f"no expert ships for {game.name}:{parameters}: train one with `hydraviper train {game.name}:{parameters}` "
             "and pass it with --expert FILE."
         )
-    return expert
+    return best
 
 
-def digest(expert: NetworkExpert) -> str:
+def digest(expert: StoredExpert) -> str:
     """A hash of the networks, to tell which expert made a tree."""
     sha = hashlib.sha256()
     for name, array in sorted(to_arrays(expert).items()):

@@ -62,6 +62,7 @@ class Traffic:
         self.agents = tuple(_agent(i, signal) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
         self.neighbours = self.network.neighbours
+        self.served = tuple(_served(signal) for signal in signals)
         self.notes = _notes(self.network)
         self.score = Score("stopped vehicles", "vehicles", True, (-1.0 / steps,) * len(signals))
         self._lanes, self._features, self._queues = _counting(signals)
@@ -184,6 +185,11 @@ def _agent(i: int, signal: Signal) -> Agent:
         (*(f"phase {k} is green" for k in greens), *queues),
         tuple(f"phase {k}: {name}" for k, name in zip(greens, signal.phases, strict=True)),
     )
+
+
+def _served(signal: Signal) -> np.ndarray:
+    """The lane groups that each phase lets go, bool [phases, groups]."""
+    return np.array([[phase in group.phases for group in signal.groups] for phase in range(len(signal.greens))])
 
 
 def _notes(network: RoadNetwork) -> tuple[str, ...]:

@@ -1,0 +1,114 @@
+"""An expert whose agents value their own actions from what they see themselves: IDQN, MPLight, any table of values.
+
+A local Q makes the worst case easy: a mean of local values is least where each of them is least, so nothing has to
+be enumerated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from hydraviper.data import InputError, Observations, Team
+from hydraviper.experts import kernels
+from hydraviper.experts.networks import Network
+
+
+class LocalQ(Protocol):
+    """One agent's values of its own actions."""
+
+    @property
+    def features(self) -> int:
+        """How many numbers it sees."""
+        ...
+
+    @property
+    def actions(self) -> int:
+        """How many actions it values."""
+        ...
+
+    def values(self, observations: np.ndarray) -> np.ndarray:
+        """The value of every action, [B, F] -> [B, A]; a row never depends on the other rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class NetworkQ:
+    """A small network of one agent: IDQN's."""
+
+    network: Network
+
+    @property
+    def features(self) -> int:
+        """How many numbers it sees."""
+        return self.network.layers[0].shape[0]
+
+    @property
+    def actions(self) -> int:
+        """How many actions it values."""
+        return self.network.layers[5].shape[0]
+
+    def values(self, observations: np.ndarray) -> np.ndarray:
+        """The value of every action, [B, F] -> [B, A]."""
+        out = np.empty((len(observations), self.actions), np.float32)
+        kernels.outputs(observations, *self.network.layers, out)
+        return out
+
+
+@dataclass(frozen=True)
+class LocalQExpert:
+    """Everybody takes the action that they value most."""
+
+    tables: tuple[LocalQ, ...]  # [N]
+    about: Mapping[str, object] = field(default_factory=dict)  # game, how it was made, its score
+    workers: int = 1  # for whoever replaces it by an expert that needs them; here nothing is worth a thread
+
+    @property
+    def observation_sizes(self) -> tuple[int, ...]:
+        """Features of each agent."""
+        return tuple(table.features for table in self.tables)
+
+    @property
+    def action_counts(self) -> tuple[int, ...]:
+        """Actions of each agent."""
+        return tuple(table.actions for table in self.tables)
+
+    def act(self, observations: Observations, agents: Team | None = None) -> np.ndarray:
+        """Everybody's greedy action, [B, N], the first of equals; with `agents`, only theirs."""
+        actions = np.zeros((len(self.tables), len(observations[0])), np.int64)
+        for i in range(len(self.tables)) if agents is None else agents:
+            values = self._values(i, observations)
+            actions[i] = values.argmax(axis=1)
+        return actions.T
+
+    def q(self, observations: Observations, actions: np.ndarray) -> np.ndarray:
+        """Every agent's value of its own part of the joint actions [B, N], as [B, N]."""
+        return np.stack([self._taken(i, observations, actions) for i in range(len(self.tables))], axis=1)
+
+    def worst_team_q(
+        self, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
+    ) -> np.ndarray:
+        """The least mean value to the judges over the team's joint actions, [B].
+
+        A judge in the team contributes its own least value; one outside keeps its action, and with it its value.
+        """
+        judges = team if judges is None else judges
+        total = np.zeros(len(actions))
+        for judge in judges:
+            if judge in team:
+                total += self._values(judge, observations).min(axis=1)
+            else:
+                total += self._taken(judge, observations, actions)
+        return total / len(judges)
+
+    def _values(self, i: int, observations: Observations) -> np.ndarray:
+        values = self.tables[i].values(observations[i]).astype(np.float64)
+        if not np.isfinite(values).all():
+            raise InputError(f"the expert of agent {i} answered with a value that is not a number: train it again.")
+        return values
+
+    def _taken(self, i: int, observations: Observations, actions: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(self._values(i, observations), actions[:, i : i + 1], axis=1)[:, 0]
