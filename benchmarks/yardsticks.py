@@ -1,8 +1,9 @@
-"""What a game's yardsticks reach, with everything beside the score: `python -m benchmarks.yardsticks GAME`."""
+"""What a game's yardsticks and experts reach, and what is beside the score: `python -m benchmarks.yardsticks GAME`."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -21,15 +22,21 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--expert", type=Path, action="append", default=[], help="a file; may be given again")
     asked = parser.parse_args()
     game = hydraviper.make(asked.game)
     if not isinstance(game, HasYardsticks):
         raise SystemExit(f"{asked.game} has no yardsticks.")
+    try:
+        experts: dict[str, hydraviper.Policy] = {"shipped expert": hydraviper.shipped_expert(game)}
+    except hydraviper.InputError:
+        experts = {}
+    experts |= {str(path): hydraviper.load_expert(path, game) for path in asked.expert}
     seeds = rollout_seeds(asked.seed, Purpose.EVALUATE, 0, asked.episodes)
     table = Table("", "mean ± 95 %", "median", "worst")
     beside = Table("")
     with hydraviper.LocalEngine(catalogue.maker(game), asked.workers) as engine:
-        for name, policy in game.yardsticks().items():
+        for name, policy in (experts | dict(game.yardsticks())).items():
             played = engine.play(policy, seeds)
             scores = game.score.of(played.returns)
             mean = str(hydraviper.Estimate.of(scores))
