@@ -26,6 +26,12 @@ def _add_rows(out, rows, index, scale, count):
 
 
 @nb.njit(cache=True, nogil=True)
+def _copy(out, source):
+    for j in range(out.shape[0]):  # a loop compiles much sooner than a slice
+        out[j] = source[j]
+
+
+@nb.njit(cache=True, nogil=True)
 def _pad(index, scale, count):
     for n in range(count, count + 8):
         index[n], scale[n] = 0, 0.0
@@ -46,7 +52,7 @@ def _layer(out, bias, inputs, rows, index, scale):
             index[count], scale[count] = k, inputs[k]
             count += 1
     _pad(index, scale, count)
-    out[:] = bias
+    _copy(out, bias)
     _add_rows(out, rows, index, scale, count)
 
 
@@ -182,7 +188,7 @@ def add_joint_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, 
     active = np.zeros((hidden + 8, joints), np.float32)  # the unsure units' outputs per joint action
     total = np.zeros(joints, np.float32)
     for b in range(joint.shape[0]):
-        base[:] = b0
+        _copy(base, b0)
         n = joint.shape[1]
         for k in range(n):
             index[k], scale[k] = k, joint[b, k]
@@ -203,21 +209,23 @@ def add_joint_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, 
                 _relu_all(active[unsure])
                 unsure += 1
         _pad(index, scale, sure)
-        start[:] = b1
+        _copy(start, b1)
         _add_rows(start, w1, index, scale, sure)
-        linear[:] = 0.0
         for m in range(members):
             for a in range(counts[m]):
+                steady_parts[m, a] = 0.0
+                for n in range(width):
+                    linear[m, a, n] = 0.0
                 row = w0[offsets[team[m]] + a]
                 for n in range(sure):
                     scale[n] = row[index[n]]
                 _add_rows(linear[m, a], w1, index, scale, sure)
-        least[:] = start
-        largest[:] = start
+        _copy(least, start)
+        _copy(largest, start)
         _bound(least, largest, linear, counts, w1, between, most, unsure)
         constant = b2[0]
-        steady[:] = 0.0
-        steady_parts[:] = 0.0
+        for u in range(unsure + 8):
+            steady[u] = 0.0
         _pad(index, scale, unsure)
         for n in range(width):
             weight = w2[n, 0]

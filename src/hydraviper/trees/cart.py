@@ -45,11 +45,24 @@ def grow(
 
 @nb.njit(cache=True, nogil=True)
 def _fill(binned, actions, weights, rows, histogram):
+    # loops instead of whole-array expressions, which take long to compile
+    for f in range(histogram.shape[0]):
+        for b in range(histogram.shape[1]):
+            for k in range(histogram.shape[2]):
+                histogram[f, b, k] = 0.0
     for p in range(rows.shape[0]):
         i = rows[p]
         action, weight = actions[i], weights[i]
         for f in range(binned.shape[1]):
             histogram[f, binned[i, f], action] += weight
+
+
+@nb.njit(cache=True, nogil=True)
+def _subtract(histogram, part):
+    for f in range(histogram.shape[0]):
+        for b in range(histogram.shape[1]):
+            for k in range(histogram.shape[2]):
+                histogram[f, b, k] -= part[f, b, k]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -105,10 +118,13 @@ def _sharpen(binned, features, actions, weights, rows, histogram, counts, split)
             near[size], values[size] = rows[p], features[rows[p], feature]
             size += 1
     left = np.zeros(classes)
-    for b in range(below):
-        for k in range(classes):
+    whole, squares, weight = 0.0, 0.0, 0.0
+    for k in range(classes):
+        for b in range(below):
             left[k] += histogram[feature, b, k]
-    whole, squares, weight = counts.sum(), (counts * counts).sum(), left.sum()
+        whole += counts[k]
+        squares += counts[k] * counts[k]
+        weight += left[k]
     order = np.argsort(values)
     best_gain, best_threshold = -np.inf, np.float32(0.0)
     for n in range(size - 1):
@@ -150,7 +166,6 @@ def _grow(binned, features, actions, weights, rows, classes, depth, room, best_f
     if depth > 0 and room > 2:
         left_free -= 1
         slot[0] = free[left_free]
-        histograms[slot[0]] = 0.0
         _fill(binned, actions, weights, rows, histograms[slot[0]])
         split = _best_split(histograms[slot[0]], counts[0])
         if split[1] != LEAF:
@@ -177,7 +192,8 @@ def _grow(binned, features, actions, weights, rows, classes, depth, room, best_f
             else:
                 spare[others] = rows[p]
                 others += 1
-        rows[middle : end[node]] = spare[:others]
+        for n in range(others):
+            rows[middle + n] = spare[n]
         small, large = nodes, nodes + 1  # left and right, whichever has fewer rows is counted
         left[node], right[node] = nodes, nodes + 1
         begin[small], end[small], begin[large], end[large] = begin[node], middle, middle, end[node]
@@ -185,7 +201,8 @@ def _grow(binned, features, actions, weights, rows, classes, depth, room, best_f
             small, large = large, small
         for p in range(begin[small], end[small]):
             counts[small, actions[rows[p]]] += weights[rows[p]]
-        counts[large] = counts[node] - counts[small]
+        for k in range(classes):
+            counts[large, k] = counts[node, k] - counts[small, k]
         level[small] = level[large] = level[node] + 1
         nodes += 2
         slot[large] = slot[node]
@@ -195,9 +212,8 @@ def _grow(binned, features, actions, weights, rows, classes, depth, room, best_f
             continue
         left_free -= 1
         slot[small] = free[left_free]
-        histograms[slot[small]] = 0.0
         _fill(binned, actions, weights, rows[begin[small] : end[small]], histograms[slot[small]])
-        histograms[slot[large]] -= histograms[slot[small]]
+        _subtract(histograms[slot[large]], histograms[slot[small]])
         for child in (small, large):
             split = _best_split(histograms[slot[child]], counts[child])
             if split[1] == LEAF:
