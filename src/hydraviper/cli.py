@@ -19,7 +19,7 @@ import click
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from hydraviper import comparison, evaluation, runs
 from hydraviper.data import InputError, JobError
@@ -88,9 +88,10 @@ def games(as_json: AsJson = False) -> None:
     if as_json:
         print(json.dumps({"games": rows, "families": families, "missing": missing}))
         return
-    table = Table("game", "agents", "features", "actions", "joint actions", "steps", "score", "better", "expert")
+    table = Table(Column("game", no_wrap=True, min_width=22), "agents", "joint actions", "score", "expert")
     for row in rows:
-        table.add_row(*(str(row[key]) for key in row))
+        score = f"{row['score']} ({row['better']} is better)"
+        table.add_row(row["game"], str(row["agents"]), f"{row['joint actions']:,}", score, row["expert"])
     out.print(table)
     out.print(f"and others by what they are given: {', '.join(families)}", highlight=False)
     for name, reason in missing.items():
