@@ -57,7 +57,8 @@ def test_engineers_words(street):
     shared = [f"{side}, left+straight+right" for side in ("north", "east", "south")]
     assert queues == [*shared, "west, straight+right", "west, left"]
     assert first.features[:3] == ("phase 1 is green", "phase 2 is green", "phase 3 is green")
-    assert [name.replace("pressure", "queue") for name in first.features[8:]] == list(first.features[3:8])
+    assert [name.replace("moving", "queue") for name in first.features[8:13]] == list(first.features[3:8])
+    assert [name.replace("pressure", "queue") for name in first.features[13:]] == list(first.features[3:8])
     assert len(second.actions) == 2
     assert street.neighbours == ((0, 1),)
     assert street.notes == ()
@@ -113,16 +114,19 @@ def test_what_is_seen_is_what_stands(street):
     observations = street.reset(SEEDS[:1])
     for _ in range(street.horizon):
         observations, rewards, _ = street.step(rule.act(observations))
-        counts = dict.fromkeys(library.lane.getIDList(), 0)
+        counts, rolling = dict.fromkeys(library.lane.getIDList(), 0), dict.fromkeys(library.lane.getIDList(), 0)
         for vehicle in library.vehicle.getIDList():
-            counts[library.vehicle.getLaneID(vehicle)] += library.vehicle.getSpeed(vehicle) < 0.1
+            stands = library.vehicle.getSpeed(vehicle) < 0.1
+            (counts if stands else rolling)[library.vehicle.getLaneID(vehicle)] += 1
         assert street.lane_counts() == {lane: counts[lane] for lane in street.lane_counts()}
         for i, signal in enumerate(street.network.signals):
             state = library.trafficlight.getRedYellowGreenState(signal.identifier)
             queues = [sum(counts[lane] for lane in group.lanes) for group in signal.groups]
             behind = [sum(counts[lane] for lane in group.to_lanes) for group in signal.groups]
             pressures = [own - other for own, other in zip(queues, behind, strict=True)]
-            assert observations[i][0].tolist() == [*(state == green for green in signal.greens), *queues, *pressures]
+            moving = [sum(rolling[lane] for lane in group.lanes) for group in signal.groups]
+            phases = [state == green for green in signal.greens]
+            assert observations[i][0].tolist() == [*phases, *queues, *moving, *pressures]
             assert rewards[0, i] == -sum(queues)
 
 
@@ -168,10 +172,13 @@ def test_a_lane_into_two_signals_counts_once():
             name, (0, 0), ("Gr", "rG"), ("a", "b"), (LaneGroup("west, left", ("shared",), ("out",), (), (0,)),)
         )
 
-    lanes, features, queues = traffic._counting([signal("A"), signal("B")])
+    signals = [signal("A"), signal("B")]
+    lanes = traffic._lanes(signals)
+    own, ahead, queues = traffic._counting(signals, lanes)
     assert lanes == ["shared", "out"]
     assert queues.tolist() == [[1, 0], [0, 0]]
-    assert [matrix.tolist() for matrix in features] == [[[1, 0], [1, -1]]] * 2
+    assert [matrix.tolist() for matrix in own] == [[[1, 0]]] * 2
+    assert [matrix.tolist() for matrix in ahead] == [[[0, 1]]] * 2
 
 
 def test_an_approach_can_go_on_up_the_road():

@@ -1,7 +1,8 @@
 """Traffic signals in SUMO: one signal is one agent, its actions are its green phases.
 
 An engineer can count everything a signal sees: which phase is green, the stopped vehicles per lane group ("queue
-from west, left"), and the same less those stopped where the group leads to ("pressure from west, left").
+from west, left"), those that still roll there ("moving from west, left"), and the stopped ones less those stopped
+where the group leads to ("pressure from west, left").
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Traffic:
 
     A process holds one simulation, so a game plays one episode at a time. Instead of a phase, the action LEAVE (-1)
     leaves a signal to its own program. With `reach` 0, a queue is what stands on the lanes that end at the signal;
-    where a map cuts roads into short pieces, a reach of some metres counts the pieces before them as well.
+    where a map cuts roads into short pieces, a reach of some metres counts the pieces before them as well. With
+    `moving` 0, a signal sees stopped vehicles only.
     """
 
     width = 1
@@ -45,10 +47,11 @@ class Traffic:
         seconds_per_step: int = 20,
         yellow: int = 3,
         reach: int = 0,
+        moving: int = 1,
     ) -> None:
-        _check(steps, seconds_per_step, yellow, reach)
+        _check(steps, seconds_per_step, yellow, reach, moving)
         self.name, self.scenario, self.recommended = name, scenario, recommended
-        own = {"steps": steps, "seconds_per_step": seconds_per_step, "yellow": yellow, "reach": reach}
+        own = {"steps": steps, "seconds_per_step": seconds_per_step, "yellow": yellow, "reach": reach, "moving": moving}
         self.parameters: Mapping[str, Any] = {**parameters, **own}
         self.horizon = steps
         self._seconds, self._yellow = seconds_per_step, yellow
@@ -59,21 +62,22 @@ class Traffic:
         if not signals:
             what = "only signals with one green phase" if self.network.alone else "no traffic signals"
             raise InputError(f"{scenario.file} has {what}: pass a network with a signal that can choose.")
-        self.agents = tuple(_agent(i, signal) for i, signal in enumerate(signals))
+        self.agents = tuple(_agent(i, signal, bool(moving)) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
         self.neighbours = self.network.neighbours
         self.served = tuple(_served(signal) for signal in signals)
         self.notes = _notes(self.network)
         self.score = Score("stopped vehicles", "vehicles", True, (-1.0 / steps,) * len(signals))
-        self._lanes, self._features, self._queues = _counting(signals)
+        self._lanes, self._sees_moving = _lanes(signals), bool(moving)
+        self._own, self._ahead, self._queues = _counting(signals, self._lanes)
 
     def yardsticks(self) -> Mapping[str, Policy]:
         """What runs today, and two rules that need no training."""
         signals = self.network.signals
         return {
             "fixed time": traffic_rules.OwnPlan(len(signals)),
-            "longest queue": traffic_rules.longest_queue(signals),
-            "max-pressure": traffic_rules.max_pressure(signals),
+            "longest queue": traffic_rules.longest_queue(signals, self._sees_moving),
+            "max-pressure": traffic_rules.max_pressure(signals, self._sees_moving),
         }
 
     def reset(self, seeds: np.ndarray) -> Observations:
@@ -146,13 +150,18 @@ class Traffic:
         stopped = self._sumo.lane.getLastStepHaltingNumber
         return np.array([stopped(lane) for lane in self._lanes], np.float32)
 
-    def _observe(self, counts: np.ndarray) -> Observations:
+    def _observe(self, stopped: np.ndarray) -> Observations:
+        moving = []
+        if self._sees_moving:
+            vehicles = self._sumo.lane.getLastStepVehicleNumber
+            rolling = np.array([vehicles(lane) for lane in self._lanes], np.float32) - stopped
+            moving = [own @ rolling for own in self._own]
         observations = []
-        for signal, state, matrix in zip(self.network.signals, self._states, self._features, strict=True):
-            row = np.empty((1, len(signal.greens) + len(matrix)), np.float32)
-            row[0, : len(signal.greens)] = [state == green for green in signal.greens]
-            row[0, len(signal.greens) :] = matrix @ counts
-            observations.append(row)
+        for i, (signal, state) in enumerate(zip(self.network.signals, self._states, strict=True)):
+            phases = np.array([state == green for green in signal.greens], np.float32)
+            queues = self._own[i] @ stopped
+            parts = (phases, queues, *moving[i : i + 1], queues - self._ahead[i] @ stopped)
+            observations.append(np.concatenate(parts)[None])
         return observations
 
     def _look_at_waits(self) -> None:
@@ -168,18 +177,21 @@ class Traffic:
             )
 
 
-def _check(steps: int, seconds_per_step: int, yellow: int, reach: int) -> None:
+def _check(steps: int, seconds_per_step: int, yellow: int, reach: int, moving: int) -> None:
     if steps < 1:
         raise InputError(f"steps must be at least 1, not {steps}.")
     if not 0 <= yellow < seconds_per_step:
         raise InputError(f"yellow must be at least 0 and less than the {seconds_per_step} seconds per step: {yellow}.")
     if reach < 0:
         raise InputError(f"reach must be at least 0 metres, not {reach}.")
+    if moving not in (0, 1):
+        raise InputError(f"moving must be 1 (signals see moving vehicles) or 0 (they do not), not {moving}.")
 
 
-def _agent(i: int, signal: Signal) -> Agent:
+def _agent(i: int, signal: Signal, moving: bool) -> Agent:
     greens = range(1, len(signal.greens) + 1)
-    queues = [f"{what} from {group.name}" for what in ("queue", "pressure") for group in signal.groups]
+    counts = ("queue", "moving", "pressure") if moving else ("queue", "pressure")
+    queues = [f"{what} from {group.name}" for what in counts for group in signal.groups]
     return Agent(
         f"signal-{i + 1}",
         (*(f"phase {k} is green" for k in greens), *queues),
@@ -200,26 +212,29 @@ def _notes(network: RoadNetwork) -> tuple[str, ...]:
     return (f"{count} {what[0]} only one green phase and {what[1]} own program: {names}.",)
 
 
-def _counting(signals: Sequence[Signal]) -> tuple[list[str], list[np.ndarray], np.ndarray]:
-    """The lanes L to read, and what turns their counts into queues and pressures [2 G_i, L] and rewards [N, L].
+def _lanes(signals: Sequence[Signal]) -> list[str]:
+    """The lanes to read: those that lead into the signals and those that lead out."""
+    groups = [group for signal in signals for group in signal.groups]
+    return list(dict.fromkeys(lane for group in groups for lane in (*group.lanes, *group.before, *group.to_lanes)))
+
+
+def _counting(signals: Sequence[Signal], lanes: Sequence[str]) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """What turns counts per lane into counts per group, own and ahead [G_i, L] each, and into rewards [N, L].
 
     A lane that leads into two signals is seen by both and counts for the first only, so that the score, the sum
     over all signals, counts nobody twice.
     """
-    groups = [group for signal in signals for group in signal.groups]
-    lanes = list(dict.fromkeys(lane for group in groups for lane in (*group.lanes, *group.before, *group.to_lanes)))
     at = {lane: k for k, lane in enumerate(lanes)}
-    features, queues = [], np.zeros((len(signals), len(lanes)), np.float32)
+    own = [np.zeros((len(signal.groups), len(lanes)), np.float32) for signal in signals]
+    ahead = [np.zeros_like(matrix) for matrix in own]
+    queues = np.zeros((len(signals), len(lanes)), np.float32)
     for i, signal in enumerate(signals):
-        count = len(signal.groups)
-        matrix = np.zeros((2 * count, len(lanes)), np.float32)
         for g, group in enumerate(signal.groups):
-            own = [at[lane] for lane in (*group.lanes, *group.before)]
-            matrix[g, own] = matrix[count + g, own] = 1
-            matrix[count + g, [at[lane] for lane in group.to_lanes]] -= 1
-            queues[i, [lane for lane in own if not queues[:i, lane].any()]] = 1
-        features.append(matrix)
-    return lanes, features, queues
+            leading = [at[lane] for lane in (*group.lanes, *group.before)]
+            own[i][g, leading] = 1
+            ahead[i][g, [at[lane] for lane in group.to_lanes]] = 1
+            queues[i, [lane for lane in leading if not queues[:i, lane].any()]] = 1
+    return own, ahead, queues
 
 
 def _between(state: str, green: str) -> str:

@@ -20,30 +20,39 @@ MAPS = ("cologne1", "cologne3", "cologne8", "ingolstadt1", "ingolstadt7", "ingol
 _EXTRA_PHASES = {"ingolstadt7": (ExtraPhase("cluster_306484187", 2, 25.0, "rrrrrrGGGGrr"),)}
 
 
-def cologne_corridor(steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0) -> Traffic:
+def cologne_corridor(
+    steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0, moving: int = 1
+) -> Traffic:
     """Three signals in Cologne, 7:00 (RESCO's cologne3)."""
     suits = replace(RECOMMENDED, ucb_scale=16.0)
-    return Traffic("cologne-corridor", _scenario("cologne3"), {}, suits, steps, seconds_per_step, yellow, reach)
+    return Traffic("cologne-corridor", _scenario("cologne3"), {}, suits, steps, seconds_per_step, yellow, reach, moving)
 
 
-def ingolstadt_corridor(steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0) -> Traffic:
+def ingolstadt_corridor(
+    steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0, moving: int = 1
+) -> Traffic:
     """Seven signals in Ingolstadt, 16:00, south to north (RESCO's ingolstadt7)."""
-    return Traffic(
-        "ingolstadt-corridor", _scenario("ingolstadt7"), {}, RECOMMENDED, steps, seconds_per_step, yellow, reach
-    )
+    scenario = _scenario("ingolstadt7")
+    return Traffic("ingolstadt-corridor", scenario, {}, RECOMMENDED, steps, seconds_per_step, yellow, reach, moving)
 
 
-def resco(map: str, steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0) -> Traffic:
+def resco(
+    map: str, steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0, moving: int = 1
+) -> Traffic:
     """Any map of the RESCO benchmark, by its name."""
     if map not in MAPS:
         raise InputError(f"there is no RESCO map {map!r}: choose one of {', '.join(MAPS)}.")
-    return Traffic("resco", _scenario(map), {"map": map}, RECOMMENDED, steps, seconds_per_step, yellow, reach)
+    parameters = {"map": map}
+    return Traffic("resco", _scenario(map), parameters, RECOMMENDED, steps, seconds_per_step, yellow, reach, moving)
 
 
-def own_network(file: str, steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 100) -> Traffic:
+def own_network(
+    file: str, steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 100, moving: int = 1
+) -> Traffic:
     """Anybody's network, by the path of its .sumocfg."""
     path = Path(file).expanduser().resolve()
-    return Traffic("traffic", Scenario(path), {"file": str(path)}, RECOMMENDED, steps, seconds_per_step, yellow, reach)
+    parameters = {"file": str(path)}
+    return Traffic("traffic", Scenario(path), parameters, RECOMMENDED, steps, seconds_per_step, yellow, reach, moving)
 
 
 def _scenario(name: str) -> Scenario:

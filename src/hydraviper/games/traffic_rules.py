@@ -37,20 +37,20 @@ class PhaseRule:
         return np.stack(chosen, axis=1)
 
 
-def longest_queue(signals: Sequence[Signal]) -> PhaseRule:
+def longest_queue(signals: Sequence[Signal], moving: bool) -> PhaseRule:
     """Serve the phase whose lanes hold most stopped vehicles."""
-    return PhaseRule(tuple(_weights(signal, column=0) for signal in signals))
+    return PhaseRule(tuple(_weights(signal, 0, moving) for signal in signals))
 
 
-def max_pressure(signals: Sequence[Signal]) -> PhaseRule:
+def max_pressure(signals: Sequence[Signal], moving: bool) -> PhaseRule:
     """Serve the phase whose lanes hold most stopped vehicles more than the lanes they lead to (Varaiya 2013)."""
-    return PhaseRule(tuple(_weights(signal, column=1) for signal in signals))
+    return PhaseRule(tuple(_weights(signal, 1 + moving, moving) for signal in signals))
 
 
-def _weights(signal: Signal, column: int) -> np.ndarray:
-    """1 from a group's queue (column 0) or pressure (column 1) to each phase that serves it."""
+def _weights(signal: Signal, column: int, moving: bool) -> np.ndarray:
+    """1 from a group's count to each phase that serves it; columns: queue, moving if it is seen, pressure."""
     phases, groups = len(signal.greens), len(signal.groups)
-    weights = np.zeros((phases + 2 * groups, phases), np.float32)
+    weights = np.zeros((phases + (2 + moving) * groups, phases), np.float32)
     weights[:phases] = _TIE * np.eye(phases)
     for g, group in enumerate(signal.groups):
         weights[phases + column * groups + g, list(group.phases)] = 1
