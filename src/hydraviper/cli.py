@@ -71,6 +71,7 @@ ValidBudget = Annotated[int | None, typer.Option(help="Validation rollouts, inst
 Iterations = Annotated[int, typer.Option(help="Students per agent, of which one is chosen.")]
 Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.")]
 Episodes = Annotated[int | None, typer.Option(help="Unseen episodes to score on; default: what suits the game.")]
+FeatureChoice = Annotated[str, typer.Option(help="plain, or derived: distances, differences of distances or queues.")]
 DropQuantile = Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")]
 CORES = os.cpu_count() or 1
 
@@ -186,6 +187,7 @@ def distill(
     iterations: Iterations = 100,
     depth: Depth = 4,
     leaves: Annotated[int | None, typer.Option(help="The most leaves of a tree.")] = None,
+    features: FeatureChoice = Settings.features,
     seed: Seed = 0,
     partition: Annotated[
         str, typer.Option(help="How agents are split into teams; none keeps the game's own.")
@@ -216,6 +218,7 @@ def distill(
         iterations=iterations,
         depth=depth,
         most_leaves=leaves,
+        features=features,
         partition=partition,
         teams=teams,
         selection=selection,

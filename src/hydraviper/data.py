@@ -47,6 +47,38 @@ class Agent:
 
 
 @dataclass(frozen=True)
+class Term:
+    """A part of a derived feature: one number from one, two or four features of an observation."""
+
+    kind: str  # value: x; size: |x|; distance: the length of (x, y), or of (x - u, y - v)
+    inputs: tuple[int, ...]  # features: (x,), (x,), (x, y) or (x, y, u, v)
+    sign: int = 1  # 1 adds it, -1 takes it away
+
+    def __post_init__(self) -> None:
+        if len(self.inputs) not in TERM_INPUTS.get(self.kind, ()) or self.sign not in (1, -1):
+            raise InputError(f"a derived feature cannot be made of {self.kind!r} of {len(self.inputs)} features.")
+
+
+TERM_INPUTS = {"value": (1,), "size": (1,), "distance": (2, 4)}
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A feature that is computed from others and that people can still read: a sum of terms.
+
+    Every term is a float32, and so is the sum after each of them, from left to right; only the inside of a distance
+    (squares, sum and root) is computed in double precision. So every language gets the same bits.
+    """
+
+    name: str
+    terms: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise InputError(f"the derived feature {self.name!r} has no terms.")
+
+
+@dataclass(frozen=True)
 class Score:
     """The number people read: a weighted sum of an episode's returns plus a constant."""
 

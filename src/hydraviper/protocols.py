@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from hydraviper.data import Agent, Observations, Recommended, Rollouts, Score, Team
+from hydraviper.data import Agent, Derived, Observations, Recommended, Rollouts, Score, Team
 
 
 @runtime_checkable
@@ -102,6 +102,16 @@ class HasNotes(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that a run repeats."""
+        ...
+
+
+@runtime_checkable
+class HasDerived(Protocol):
+    """A game that can name numbers worth asking for beside the plain features."""
+
+    @property
+    def derived(self) -> tuple[tuple[Derived, ...], ...]:
+        """Per agent, what can be computed from its features."""
         ...
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from hydraviper.data import InputError
 
 SELECTIONS = ("race", "ucb1", "ucb1-normal", "uniform")
+FEATURES = ("plain", "derived")
 PARTITIONS = ("none", "graph-metis", "marginal-metis", "marginal-kmeans", "random", "contiguous")
 
 
@@ -30,6 +31,7 @@ class Settings:
     partition: str = "none"  # none keeps the game's own teams
     teams: int = 2  # L, how many teams a partition makes of each of the game's own
     training_share: float = 0.8  # of its data that MAVIPER trains on
+    features: str = "plain"  # what trees may ask for: plain, or also what the game derives from the plain ones
 
     def __post_init__(self) -> None:
         least = {"iterations": 1, "train_budget": 1, "valid_budget": 1, "rollouts_per_iteration": 1, "depth": 1}
@@ -48,7 +50,7 @@ class Settings:
                 raise InputError(f"{_option(name)} must lie between 0 and 1, not {getattr(self, name)}.")
         if not 0 <= self.ucb_scale < math.inf:
             raise InputError(f"--ucb-scale must be a number of 0 or more, not {self.ucb_scale}.")
-        for name, known in (("selection", SELECTIONS), ("partition", PARTITIONS)):
+        for name, known in (("selection", SELECTIONS), ("partition", PARTITIONS), ("features", FEATURES)):
             if getattr(self, name) not in known:
                 raise InputError(
                     f"{_option(name)} {getattr(self, name)!r} is unknown: choose one of {', '.join(known)}."

@@ -7,12 +7,13 @@ Two orders of physics. `original` moves the velocity, then the position, as the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
 import numba as nb
 import numpy as np
 
-from hydraviper.data import Agent, InputError, Observations, Recommended, Score, Team
+from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
 from hydraviper.games import scripts
 from hydraviper.protocols import Policy, Student
 
@@ -239,6 +240,11 @@ class CooperativeNavigation(ParticleWorld):
         self.parameters: Mapping[str, Any] = {"agents": agents, "physics": physics, "horizon": horizon}
         self.agents = tuple(_navigator(i, agents) for i in range(agents))
         self.teams: tuple[Team, ...] = (tuple(range(agents)),)
+        marks = {k: 4 + 2 * k for k in range(agents)}
+        self.derived = tuple(
+            _to_landmarks(marks, _others([f"agent {j}" for j in range(agents) if j != i], 4 + 2 * agents))
+            for i in range(agents)
+        )
         # mpe2 pays half and leaves out the collision with itself, which the paper's penalty counts every step
         self.score = Score(
             "total penalty",
@@ -277,6 +283,15 @@ class PhysicalDeception(ParticleWorld):
         names = ["adversary", *(f"defender-{k}" for k in range(1, defenders + 1))]
         self.agents = tuple(_deceiver(i, names, defenders) for i in range(defenders + 1))
         self.teams: tuple[Team, ...] = (tuple(range(1, defenders + 1)),)
+        words = [name.replace("-", " ") for name in names]
+        first = [0, *(2,) * defenders]  # defenders see the goal before the landmarks
+        self.derived = tuple(
+            _to_landmarks(
+                {k: first[i] + 2 * k for k in range(defenders)},
+                _others([word for j, word in enumerate(words) if j != i], first[i] + 2 * defenders),
+            )
+            for i in range(defenders + 1)
+        )
         weights = (0.0, *(1.0 / defenders,) * defenders)
         self.score = Score("defender reward", "", lower_is_better=False, weights=weights)
 
@@ -301,6 +316,40 @@ class PhysicalDeception(ParticleWorld):
 
     def _reward(self, rewards: np.ndarray) -> None:
         _reward_deception(self.positions, self.landmarks, self.goals, self._mpe2, rewards, self._adversary_distance)
+
+
+def _lengths(*columns: int) -> tuple[Term, Term]:
+    """The distances of two points given by their first columns, the second one taken away."""
+    first, second = columns
+    return Term("distance", (first, first + 1)), Term("distance", (second, second + 1), -1)
+
+
+def _to_landmarks(landmarks: Mapping[int, int], others: Mapping[str, int]) -> tuple[Derived, ...]:
+    """What helps to divide landmarks among agents, by the first columns of landmarks and of other agents.
+
+    Per landmark: its distance, how much farther each other agent is from it, in which direction it lies more; per two
+    landmarks: how much farther the first is.
+    """
+    made = []
+    for k, at in landmarks.items():
+        own = Term("distance", (at, at + 1))
+        made.append(Derived(f"distance to landmark {k}", (own,)))
+        for name, other in others.items():
+            theirs = Term("distance", (at, at + 1, other, other + 1))
+            made.append(
+                Derived(f"{name}'s distance to landmark {k} less own", (theirs, Term("distance", (at, at + 1), -1)))
+            )
+        sizes = Term("size", (at,)), Term("size", (at + 1,), -1)
+        made.append(Derived(f"landmark {k} |dx| less |dy|", sizes))
+    for k, m in combinations(landmarks, 2):
+        name = f"distance to landmark {k} less to landmark {m}"
+        made.append(Derived(name, _lengths(landmarks[k], landmarks[m])))
+    return tuple(made)
+
+
+def _others(names: list[str], start: int) -> dict[str, int]:
+    """The first columns of other agents, which stand behind each other."""
+    return {name: start + 2 * j for j, name in enumerate(names)}
 
 
 def _pairs(*names: str) -> tuple[str, ...]:

@@ -8,11 +8,12 @@ where the group leads to ("pressure from west, left").
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from hydraviper.data import Agent, InputError, Observations, Recommended, Score, Team
+from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
 from hydraviper.games import road_network, simulation, traffic_rules
 from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.simulation import Scenario
@@ -66,6 +67,7 @@ class Traffic:
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
         self.neighbours = self.network.neighbours
         self.served = tuple(_served(signal) for signal in signals)
+        self.derived = tuple(_differences(served) for served in self.served)
         self.notes = _notes(self.network)
         self.score = Score("stopped vehicles", "vehicles", True, (-1.0 / steps,) * len(signals))
         self._lanes, self._sees_moving = _lanes(signals), bool(moving)
@@ -202,6 +204,18 @@ def _agent(i: int, signal: Signal, moving: bool) -> Agent:
 def _served(signal: Signal) -> np.ndarray:
     """The lane groups that each phase lets go, bool [phases, groups]."""
     return np.array([[phase in group.phases for group in signal.groups] for phase in range(len(signal.greens))])
+
+
+def _differences(served: np.ndarray) -> tuple[Derived, ...]:
+    """Per two phases, how many more vehicles stand where the first lets them go; what both let go cancels out."""
+    phases, made = len(served), []
+    for a, b in combinations(range(phases), 2):
+        only = [(g, 1) for g in np.flatnonzero(served[a] & ~served[b])]
+        only += [(g, -1) for g in np.flatnonzero(served[b] & ~served[a])]
+        terms = tuple(Term("value", (phases + int(g),), sign) for g, sign in only)
+        if terms:
+            made.append(Derived(f"queue of phase {a + 1} less phase {b + 1}", terms))
+    return tuple(made)
 
 
 def _notes(network: RoadNetwork) -> tuple[str, ...]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hydraviper.data import Dataset
-from hydraviper.protocols import Student
+from hydraviper.data import Dataset, Derived, InputError
+from hydraviper.protocols import HasDerived, Student
 from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.task import Task
 from hydraviper.trees import cart, joint
 from hydraviper.trees.bins import Bins
+from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import Tree, from_scikit_learn
 
 Train = Callable[[Task, Dataset, np.ndarray, int], dict[int, Student]]
@@ -21,18 +23,14 @@ Train = Callable[[Task, Dataset, np.ndarray, int], dict[int, Student]]
 
 def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
     """TrainDT: one tree per member, each on its own observations and the jointly drawn counts [A, S]."""
-    bins = _binned(dataset)
+    bins = _binned(task, dataset)
 
     def one(member: int) -> Tree:
         i = dataset.team[member]
-        return cart.grow(
-            bins[i],
-            dataset.actions[:, i],
-            counts[member],
-            len(task.game.agents[i].actions),
-            task.settings.depth,
-            task.settings.most_leaves,
-        ).merged()
+        actions = len(task.game.agents[i].actions)
+        limits = task.settings.depth, task.settings.most_leaves
+        tree = cart.grow(bins[i], dataset.actions[:, i], counts[member], actions, *limits)
+        return replace(tree, derived=asked(task, i)).merged()
 
     members = range(len(dataset.team))
     workers = getattr(task.engine, "workers", 1)
@@ -46,7 +44,7 @@ def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int
 
 def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
     """MAVIPER's joint training: trees grow level by level, each node keeping the samples its team can get right."""
-    bins = _binned(dataset)
+    bins = _binned(task, dataset)
     draws = generator(task.settings.seed, Purpose.TRAIN, iteration, dataset.team[0])
     kept = draws.random(len(dataset)) < task.settings.training_share
     trees = joint.grow_together(
@@ -57,7 +55,7 @@ def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -
         task.settings.depth,
         draws,
     )
-    return {i: tree.merged() for i, tree in zip(dataset.team, trees, strict=True)}
+    return {i: replace(tree, derived=asked(task, i)).merged() for i, tree in zip(dataset.team, trees, strict=True)}
 
 
 def with_classifier(classifier: Any) -> Train:
@@ -79,9 +77,20 @@ def with_classifier(classifier: Any) -> Train:
     return train
 
 
-def _binned(dataset: Dataset) -> dict[int, Bins]:
+def asked(task: Task, agent: int) -> tuple[Derived, ...]:
+    """The derived features that an agent's tree may ask for."""
+    if task.settings.features == "plain":
+        return ()
+    if not isinstance(task.game, HasDerived):
+        raise InputError(f"{task.game.name} names no derived features: use --features plain.")
+    return task.game.derived[agent]
+
+
+def _binned(task: Task, dataset: Dataset) -> dict[int, Bins]:
     """The members' observations as bins; only rows that came since the last call are binned."""
-    bins = dataset.scratch.setdefault("bins", {i: Bins(dataset.observations[i].shape[1]) for i in dataset.team})
+    extra = {i: asked(task, i) for i in dataset.team}
+    sizes = {i: dataset.observations[i].shape[1] + len(extra[i]) for i in dataset.team}
+    bins = dataset.scratch.setdefault("bins", {i: Bins(size) for i, size in sizes.items()})
     for i, own in bins.items():
-        own.append(dataset.observations[i][len(own) :])
+        own.append(extend(dataset.observations[i][len(own) :], extra[i]))
     return bins

@@ -122,7 +122,7 @@ def _rules(agent: Agent, tree: Tree, thresholds: Sequence[str], node: int, inden
     """The branches below a node, depth first: the rule's text and the node it leads to."""
     if tree.feature[node] == LEAF:
         return
-    name = agent.features[tree.feature[node]]
+    name = tree.names(agent)[tree.feature[node]]
     for child, sign, elbow, stem in ((tree.left[node], "≤", "├─ ", "│  "), (tree.right[node], ">", "└─ ", "   ")):
         yield f"{indent}{elbow}{name} {sign} {thresholds[node]}", int(child)
         yield from _rules(agent, tree, thresholds, int(child), indent + stem)
@@ -214,7 +214,7 @@ def _plan(agent: Agent, tree: Tree) -> _Plan:
     words = tuple(
         tuple(textwrap.wrap(agent.actions[tree.action[n]], 12))
         if leaf[n]
-        else (*textwrap.wrap(agent.features[tree.feature[n]], line), "≤ " + thresholds[n].replace("-", "−"))
+        else (*textwrap.wrap(tree.names(agent)[tree.feature[n]], line), "≤ " + thresholds[n].replace("-", "−"))
         for n in range(len(tree))
     )
     inside = np.array([max(text_width(line, 12) for line in lines) for lines in words])
@@ -246,7 +246,7 @@ def _slots(agent: Agent, tree: Tree, thresholds: Sequence[str]) -> tuple[np.ndar
             slot[node], leaves = leaves, leaves + 1
             continue
         for child, sign in ((int(tree.right[node]), ">"), (int(tree.left[node]), "≤")):
-            condition = f"{agent.features[tree.feature[node]]} {sign} {thresholds[node]}"
+            condition = f"{tree.names(agent)[tree.feature[node]]} {sign} {thresholds[node]}"
             paths[child] = condition if node == 0 else f"{paths[node]}\nand {condition}"
             depth[child] = depth[node] + 1
             stack.append(child)

@@ -9,7 +9,8 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from hydraviper.data import InputError
+from hydraviper.data import Agent, Derived, InputError, Term
+from hydraviper.trees.derived import extend
 
 LEAF = -1
 
@@ -24,6 +25,7 @@ class Tree:
     right: np.ndarray  # [nodes] int64, -1 at a leaf
     action: np.ndarray  # [nodes] int64, the heaviest action, also at inner nodes
     counts: np.ndarray  # [nodes, actions] float64, weight of the samples that reached the node, per action
+    derived: tuple[Derived, ...] = ()  # features it may ask for behind those of the observation
 
     def __post_init__(self) -> None:
         if not _is_tree(self.feature, self.left, self.right):
@@ -53,12 +55,14 @@ class Tree:
 
     def predict(self, features: np.ndarray) -> np.ndarray:
         """Actions [B] for observations [B, F]."""
+        features = extend(features, self.derived)
         out = np.empty(len(features), np.int64)
         predict_into(self.feature, self.threshold, self.left, self.right, self.action, features, out)
         return out
 
     def path(self, observation: np.ndarray) -> list[int]:
         """The nodes that one observation [F] visits, from the root to its leaf."""
+        observation = extend(np.asarray(observation, np.float32)[None], self.derived)[0]
         nodes = [0]
         while self.feature[nodes[-1]] != LEAF:
             node = nodes[-1]
@@ -79,7 +83,11 @@ class Tree:
         for node in range(len(self) - 1, -1, -1):
             if feature[node] == LEAF and self.feature[node] != LEAF:
                 action[node] = action[self.left[node]]
-        return in_preorder(feature, self.threshold, self.left, self.right, action, self.counts)
+        return in_preorder(feature, self.threshold, self.left, self.right, action, self.counts, self.derived)
+
+    def names(self, agent: Agent) -> tuple[str, ...]:
+        """What it can ask for: the agent's features, then the derived ones."""
+        return (*agent.features, *(feature.name for feature in self.derived))
 
     def to_json(self) -> dict[str, Any]:
         """Plain columns, for `trees.json`."""
@@ -91,7 +99,7 @@ class Tree:
             "right": self.right.tolist(),
             "action": self.action.tolist(),
             "counts": self.counts.tolist(),
-        }
+        } | ({"derived": [_derived_to_json(feature) for feature in self.derived]} if self.derived else {})
 
     @staticmethod
     def from_json(columns: Mapping[str, Any]) -> Tree:
@@ -106,7 +114,17 @@ class Tree:
             raise InputError("a tree's columns differ in length: make the trees again.")
         if not np.isfinite(arrays["threshold"]).all():
             raise InputError("a tree has a threshold that is not a number: make the trees again.")
-        return Tree(**arrays)
+        return Tree(**arrays, derived=tuple(_derived_from_json(entry) for entry in columns.get("derived", ())))
+
+
+def _derived_to_json(feature: Derived) -> dict[str, Any]:
+    terms = [{"kind": term.kind, "inputs": list(term.inputs), "sign": term.sign} for term in feature.terms]
+    return {"name": feature.name, "terms": terms}
+
+
+def _derived_from_json(entry: Mapping[str, Any]) -> Derived:
+    terms = (Term(term["kind"], tuple(term["inputs"]), term["sign"]) for term in entry["terms"])
+    return Derived(entry["name"], tuple(terms))
 
 
 def in_preorder(
@@ -116,6 +134,7 @@ def in_preorder(
     right: np.ndarray,
     action: np.ndarray,
     counts: np.ndarray,
+    derived: tuple[Derived, ...] = (),
 ) -> Tree:
     """Number the nodes that the root reaches in preorder, so that equal trees have equal arrays."""
     order: list[int] = []
@@ -135,6 +154,7 @@ def in_preorder(
         right=np.where(inner, number[right[order]], LEAF),
         action=action[order].astype(np.int64),
         counts=counts[order].astype(np.float64),
+        derived=derived,
     )
 
 

@@ -1,0 +1,69 @@
+"""Derived features: the same bits everywhere (see data.Derived), computed in a kernel of fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numba as nb
+import numpy as np
+
+from hydraviper.data import Derived
+
+_KINDS = {("value", 1): 0, ("size", 1): 1, ("distance", 2): 2, ("distance", 4): 3}
+
+
+def extend(features: np.ndarray, derived: Sequence[Derived]) -> np.ndarray:
+    """The observations [B, F] with the derived features behind them, [B, F + D]."""
+    if not derived:
+        return features
+    out = np.empty((len(features), features.shape[1] + len(derived)), np.float32)
+    extend_into(features, *table(tuple(derived)), out)
+    return out
+
+
+@lru_cache(maxsize=256)
+def table(derived: tuple[Derived, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """For the kernel: where each feature's terms begin [D + 1], and the terms: kind, sign, four inputs [terms, 6]."""
+    starts = np.cumsum([0, *(len(feature.terms) for feature in derived)])
+    rows = [
+        (_KINDS[term.kind, len(term.inputs)], term.sign, *term.inputs, *(0,) * (4 - len(term.inputs)))
+        for feature in derived
+        for term in feature.terms
+    ]
+    return starts.astype(np.int64), np.array(rows, np.int64).reshape(-1, 6)
+
+
+@nb.njit(cache=True, nogil=True)
+def term_value(row, term):
+    """One term without its sign, as a float32."""
+    kind, x = term[0], row[term[2]]
+    if kind == 0:
+        return x
+    if kind == 1:
+        return np.float32(abs(x))
+    y = row[term[3]]
+    if kind == 3:
+        x, y = np.float32(x - row[term[4]]), np.float32(y - row[term[5]])
+    wide_x, wide_y = np.float64(x), np.float64(y)
+    return np.float32(np.sqrt(wide_x * wide_x + wide_y * wide_y))
+
+
+@nb.njit(cache=True, nogil=True)
+def extend_into(features, starts, terms, out):
+    """Write features [B, F] and, behind them, the derived ones [B, D]."""
+    plain = features.shape[1]
+    for b in range(features.shape[0]):
+        for f in range(plain):
+            out[b, f] = features[b, f]
+        for d in range(starts.shape[0] - 1):
+            total = np.float32(0.0)
+            for t in range(starts[d], starts[d + 1]):
+                value = term_value(features[b], terms[t])
+                if t == starts[d]:
+                    total = value if terms[t, 1] > 0 else -value
+                elif terms[t, 1] > 0:
+                    total = np.float32(total + value)
+                else:
+                    total = np.float32(total - value)
+            out[b, plain + d] = total
