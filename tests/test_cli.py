@@ -249,7 +249,7 @@ def test_a_folder_in_use_is_left_alone(call):
             raise hydraviper.InputError("enough.")
 
         patch.setattr("hydraviper.runs.execute", interfere)
-        patch.setattr("hydraviper.cli.runs.execute", interfere)
+        patch.setattr("hydraviper.cli.distilling.runs.execute", interfere)
         original, calls = interfere, []
 
         def once(*arguments):
@@ -258,7 +258,7 @@ def test_a_folder_in_use_is_left_alone(call):
                 return original(*arguments)
             raise AssertionError("the second run must not start")
 
-        patch.setattr("hydraviper.cli.runs.execute", once)
+        patch.setattr("hydraviper.cli.distilling.runs.execute", once)
         call("distill", "cooperative-navigation", *QUICK, "--out", "run")
     code, _, complaint = stopped[0]
     assert code == 2

@@ -1,0 +1,44 @@
+"""The command line: `hydraviper COMMAND`; each module holds a few commands and adds them to the application."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import click
+
+from hydraviper.cli import distilling, showing, training  # each adds its commands
+from hydraviper.cli.common import app, err
+from hydraviper.data import InputError, JobError
+from hydraviper.version import __version__
+
+__all__ = ["app", "distilling", "main", "showing", "training"]
+
+
+def main() -> None:
+    """Run the command line: 0 done, 1 the job failed, 2 the call or its input was wrong, 130 stopped by Ctrl-C."""
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    if arguments == ["--version"]:
+        print(f"hydraviper {__version__}")
+        return
+    try:
+        sys.exit(app(arguments, standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (InputError, JobError) as error:
+        _fail(error, debug, 2 if isinstance(error, InputError) else 1, str(error))
+    except (KeyboardInterrupt, click.Abort):
+        _fail(None, False, 130, "stopped.")
+    except OSError as error:
+        _fail(error, debug, 1, f"{error.strerror or error}: {error.filename or 'a file'}.")
+    except Exception as error:
+        _fail(error, debug, 1, f"{type(error).__name__}: {error} (repeat with --debug to see where)")
+
+
+def _fail(error: BaseException | None, debug: bool, code: int, sentence: str) -> None:
+    if debug and error is not None:
+        traceback.print_exception(error)
+    err.print(f"hydraviper: {sentence}", highlight=False, soft_wrap=True)
+    sys.exit(code)

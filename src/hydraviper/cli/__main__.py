@@ -1,0 +1,5 @@
+"""`python -m hydraviper.cli`."""
+
+from hydraviper.cli import main
+
+main()

@@ -1,0 +1,154 @@
+"""What all commands share: the application, their arguments, and how games, experts and engines are found."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from hydraviper import runs
+from hydraviper.data import InputError
+from hydraviper.engines.local import LocalEngine
+from hydraviper.experts import store
+from hydraviper.games import catalogue
+from hydraviper.protocols import Game
+from hydraviper.settings import Settings
+from hydraviper.trees import file
+from hydraviper.variants import VARIANTS, Variant
+
+app = typer.Typer(
+    help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+out = Console(markup=False)
+err = Console(stderr=True, markup=False)
+
+
+class Budget(StrEnum):
+    """The paper's two budgets."""
+
+    low = "low"
+    high = "high"
+
+
+GameName = Annotated[str, typer.Argument(metavar="GAME", help="A game by name, e.g. cooperative-navigation:agents=4.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a trees.json.")]
+ExpertFile = Annotated[
+    Path | None, typer.Option("--expert", help="An expert made by `train`; default: the shipped one.")
+]
+Workers = Annotated[int, typer.Option(help="Cores to use; the result does not depend on it.")]
+Seed = Annotated[int, typer.Option(help="Names every random choice.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+BudgetChoice = Annotated[Budget, typer.Option(help="The game's low or high budget of rollouts.")]
+TrainBudget = Annotated[int | None, typer.Option(help="Training rollouts, instead of --budget's.")]
+ValidBudget = Annotated[int | None, typer.Option(help="Validation rollouts, instead of --budget's.")]
+Iterations = Annotated[int, typer.Option(help="Students per agent, of which one is chosen.")]
+Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.")]
+Episodes = Annotated[int | None, typer.Option(help="Unseen episodes to score on; default: what suits the game.")]
+FeatureChoice = Annotated[str, typer.Option(help="plain, or derived: distances, differences of distances or queues.")]
+DropQuantile = Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")]
+CORES = os.cpu_count() or 1
+
+
+def game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, store.StoredExpert]:
+    """The game of a name, and its expert: the shipped one, or the one in a file."""
+    if workers < 1:
+        raise InputError(f"--workers must be at least 1, not {workers}.")
+    game = catalogue.make(spec)
+    expert = store.shipped(game) if path is None else store.load(path, game)
+    if expert.about.get("parameters", dict(game.parameters)) != dict(game.parameters):
+        err.print(f"Note: the expert was trained with {expert.about['parameters']}, not {dict(game.parameters)}.")
+    return game, replace(expert, workers=workers)
+
+
+def expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, workers: int) -> store.StoredExpert:
+    """The expert that made the trees: as given, as the run's folder says, or the shipped one."""
+    if workers < 1:
+        raise InputError(f"--workers must be at least 1, not {workers}.")
+    if path is None:
+        noted = runs.settings_in(run if run.is_dir() else run.parent).get("expert")
+        named = noted.get("file") if isinstance(noted, dict) and noted.get("hash") == trees.made["expert"] else None
+        path = None if named is None else Path(named)
+    expert = store.shipped(game) if path is None else store.load(path, game)
+    if store.digest(expert) != trees.made["expert"]:
+        err.print("Note: the trees were made from another expert than the one they are compared with.", style="yellow")
+    return replace(expert, workers=workers)
+
+
+def engine_for(game: Game, workers: int) -> LocalEngine:
+    """Where a game is played."""
+    return LocalEngine(catalogue.maker(game), workers)
+
+
+def settings_for(game: Game, budget: Budget, train: int | None, valid: int | None, **others: Any) -> Settings:
+    """Settings with the game's own budgets, unless others are given."""
+    suits = game.recommended
+    default = suits.low if budget is Budget.low else suits.high
+    return Settings(
+        **{
+            "ucb_scale": suits.ucb_scale,
+            "rollouts_per_iteration": suits.rollouts_per_iteration,
+            "train_budget": default[0] if train is None else train,
+            "valid_budget": default[1] if valid is None else valid,
+            **others,
+        }
+    )
+
+
+def variant_named(name: str) -> Variant:
+    """An algorithm by its name."""
+    if name not in VARIANTS:
+        raise InputError(f"there is no algorithm {name!r}: choose one of {', '.join(VARIANTS)}.")
+    return VARIANTS[name]
+
+
+def check_episodes(episodes: int) -> None:
+    """Refuse to score on so few episodes that there is no interval."""
+    if episodes < 2:
+        raise InputError(f"--episodes must be at least 2, not {episodes}: one episode has no interval.")
+
+
+def command_line() -> str:
+    """What was typed."""
+    return shlex.join(["hydraviper", *sys.argv[1:]])
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on stderr per kind of work."""
+    columns = (TextColumn("{task.description:>12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=err, transient=True, disable=quiet)
+    tasks: dict[str, Any] = {}
+
+    def show(step: str, done: int, of: int) -> None:
+        bar.start()
+        if step not in tasks:
+            tasks[step] = bar.add_task(step, total=of)
+        bar.update(tasks[step], completed=done)
+
+    try:
+        yield show
+    finally:
+        if tasks:
+            bar.stop()
+
+
+def point_to_latest(folder: Path) -> None:
+    """Let runs/latest be this run."""
+    link = folder.parent / "latest"
+    if link.is_symlink() or not link.exists():
+        link.unlink(missing_ok=True)
+        link.symlink_to(folder.name)

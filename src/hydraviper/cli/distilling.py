@@ -1,0 +1,170 @@
+"""`hydraviper distill`, `evaluate` and `compare`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hydraviper import comparison, evaluation, runs
+from hydraviper.cli.common import (
+    CORES,
+    AsJson,
+    Budget,
+    BudgetChoice,
+    Depth,
+    DropQuantile,
+    Episodes,
+    ExpertFile,
+    FeatureChoice,
+    GameName,
+    Iterations,
+    RunPath,
+    Seed,
+    TrainBudget,
+    ValidBudget,
+    Workers,
+    app,
+    check_episodes,
+    command_line,
+    engine_for,
+    expert_of,
+    game_and_expert,
+    out,
+    point_to_latest,
+    progress_bar,
+    settings_for,
+    variant_named,
+)
+from hydraviper.cli.printing import print_scores, print_summary
+from hydraviper.data import InputError
+from hydraviper.games import catalogue
+from hydraviper.settings import Settings, check_seed
+from hydraviper.trees import file
+from hydraviper.variants import VARIANTS
+
+
+@app.command()
+def distill(
+    game: GameName,
+    algorithm: Annotated[str, typer.Option(help=f"One of {', '.join(VARIANTS)}.")] = "hydraviper",
+    budget: BudgetChoice = Budget.low,
+    train_budget: TrainBudget = None,
+    valid_budget: ValidBudget = None,
+    iterations: Iterations = 100,
+    depth: Depth = 4,
+    leaves: Annotated[int | None, typer.Option(help="The most leaves of a tree.")] = None,
+    features: FeatureChoice = Settings.features,
+    seed: Seed = 0,
+    partition: Annotated[
+        str, typer.Option(help="How agents are split into teams; none keeps the game's own.")
+    ] = "none",
+    teams: Annotated[int, typer.Option(help="Teams that a partition makes.")] = 2,
+    selection: Annotated[str, typer.Option(help="race, ucb1 (the paper's), ucb1-normal or uniform.")] = "race",
+    ucb_scale: Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")] = None,
+    drop_quantile: DropQuantile = Settings.drop_quantile,
+    expert: ExpertFile = None,
+    engine: Annotated[str, typer.Option(help="Where rollouts are played: local.")] = "local",
+    workers: Workers = CORES,
+    episodes: Episodes = None,
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", help="The run's folder; default: a new one in runs/.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Distill an expert into small trees, score them on unseen episodes and write a report."""
+    made, teacher = game_and_expert(game, expert, workers)
+    if engine != "local":
+        raise InputError(f"there is no engine {engine!r}: choose local.")
+    settings = settings_for(
+        made,
+        budget,
+        train_budget,
+        valid_budget,
+        seed=seed,
+        iterations=iterations,
+        depth=depth,
+        most_leaves=leaves,
+        features=features,
+        partition=partition,
+        teams=teams,
+        selection=selection,
+        drop_quantile=drop_quantile,
+        **({} if ucb_scale is None else {"ucb_scale": ucb_scale}),
+    )
+    run = runs.Run(made, teacher, variant_named(algorithm), settings, None if expert is None else str(expert.resolve()))
+    folder = out_folder or runs.free_folder(run, Path("runs"))
+    episodes = made.recommended.evaluation_episodes if episodes is None else episodes
+    check_episodes(episodes)
+    with runs.claimed(run, folder), progress_bar(as_json) as show, engine_for(made, workers) as place:
+        summary = runs.execute(run, folder, place, episodes, command_line(), show)
+    if out_folder is None:
+        point_to_latest(folder)
+    print(json.dumps(summary)) if as_json else print_summary(summary)
+
+
+@app.command()
+def evaluate(
+    run: RunPath,
+    episodes: Episodes = None,
+    seed: Seed = 0,
+    expert: ExpertFile = None,
+    workers: Workers = CORES,
+    as_json: AsJson = False,
+) -> None:
+    """Score trees, expert and yardsticks on the same unseen episodes."""
+    trees = file.load(run)
+    made = catalogue.make(trees.game, trees.parameters)
+    students = trees.students(made)
+    teacher = expert_of(run, trees, made, expert, workers)
+    check_seed(seed)
+    with engine_for(made, workers) as place:
+        count = made.recommended.evaluation_episodes if episodes is None else episodes
+        fields = evaluation.evaluate(made, teacher, students, place, count, seed)
+    summary = {"game": made.name, "algorithm": trees.made["algorithm"], "seed": seed, **fields, "run": str(run)}
+    print(json.dumps(summary)) if as_json else print_scores(summary)
+
+
+@app.command()
+def compare(
+    game: GameName,
+    algorithms: Annotated[str, typer.Option(help="Names with commas between.")] = "imitation,iviper,maviper,hydraviper",
+    seeds: Annotated[int, typer.Option(help="How many seeds each.")] = 3,
+    budget: BudgetChoice = Budget.low,
+    train_budget: TrainBudget = None,
+    valid_budget: ValidBudget = None,
+    iterations: Iterations = 100,
+    depth: Depth = 4,
+    selection: Annotated[str, typer.Option(help="How HYDRAVIPER selects.")] = "race",
+    drop_quantile: DropQuantile = Settings.drop_quantile,
+    expert: ExpertFile = None,
+    workers: Workers = CORES,
+    episodes: Episodes = None,
+    out_file: Annotated[Path | None, typer.Option("--out", help="Write the table as FILE.json and FILE.md.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare algorithms side by side, with intervals over seeds."""
+    made, teacher = game_and_expert(game, expert, workers)
+    variants = [variant_named(name.strip()) for name in algorithms.split(",")]
+    settings = settings_for(
+        made,
+        budget,
+        train_budget,
+        valid_budget,
+        iterations=iterations,
+        depth=depth,
+        selection=selection,
+        drop_quantile=drop_quantile,
+    )
+    count = made.recommended.evaluation_episodes if episodes is None else episodes
+    check_episodes(count)
+    if seeds < 1:
+        raise InputError(f"--seeds must be at least 1, not {seeds}.")
+    target = None if out_file is None else comparison.target(out_file)
+    with progress_bar(as_json) as show:
+        result = comparison.compare(made, teacher, variants, settings, seeds, count, workers, show)
+    if target is not None:
+        comparison.save(result, target, command_line())
+    print(json.dumps(result)) if as_json else out.print(comparison.to_markdown(result, command_line()), highlight=False)

@@ -1,0 +1,154 @@
+"""`hydraviper games` and `hydraviper train`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Column, Table
+
+from hydraviper import evaluation
+from hydraviper.cli.common import (
+    CORES,
+    AsJson,
+    GameName,
+    Seed,
+    Workers,
+    app,
+    engine_for,
+    out,
+    progress_bar,
+)
+from hydraviper.cli.printing import print_scores
+from hydraviper.data import InputError
+from hydraviper.engines.local import LocalEngine
+from hydraviper.experts import store
+from hydraviper.games import catalogue
+from hydraviper.protocols import Game
+from hydraviper.settings import check_seed
+
+
+@app.command()
+def games(as_json: AsJson = False) -> None:
+    """List what can be distilled, with sizes."""
+    rows, missing = [], {}
+    for name in catalogue.GAMES:
+        try:
+            rows.append(_describe(catalogue.make(name)))
+        except InputError as error:
+            missing[name] = str(error)
+    families = list(catalogue.EXAMPLES.values())
+    if as_json:
+        print(json.dumps({"games": rows, "families": families, "missing": missing}))
+        return
+    table = Table(Column("game", no_wrap=True, min_width=22), "agents", "joint actions", "score", "expert")
+    for row in rows:
+        score = f"{row['score']} ({row['better']} is better)"
+        table.add_row(row["game"], str(row["agents"]), f"{row['joint actions']:,}", score, row["expert"])
+    out.print(table)
+    out.print(f"and others by what they are given: {', '.join(families)}", highlight=False)
+    for name, reason in missing.items():
+        out.print(f"{name}: {reason}", highlight=False)
+
+
+@app.command()
+def train(
+    game: GameName,
+    algorithm: Annotated[str | None, typer.Option(help="maddpg, idqn, mplight; default: what suits the game.")] = None,
+    episodes: Annotated[int | None, typer.Option(help="Episodes to train for.")] = None,
+    seed: Seed = 0,
+    workers: Workers = CORES,
+    out_file: Annotated[Path | None, typer.Option("--out", help="Where the expert goes.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train an expert for a game."""
+    if algorithm not in (None, *TRAINERS):
+        raise InputError(f"there is no way to train called {algorithm!r}: choose one of {', '.join(TRAINERS)}.")
+    check_seed(seed)
+    if episodes is not None and episodes < 1:
+        raise InputError(f"--episodes must be at least 1, not {episodes}.")
+    made = catalogue.make(game)
+    # a game that steps many episodes at once feeds joint critics; one that does not must learn from few samples
+    algorithm = algorithm or ("maddpg" if made.width is None else "idqn")
+    path = out_file or Path(f"{made.name}-{algorithm}-{seed}.safetensors")
+    if path.exists():
+        raise InputError(f"{path} already exists: pass another file with --out.")
+    changed = {"seed": seed} | ({} if episodes is None else {"episodes": episodes})
+    with progress_bar(as_json) as show, engine_for(made, workers) as engine:
+        try:
+            expert, curve = TRAINERS[algorithm](made, changed, engine, show)
+        except ImportError as error:
+            raise InputError(f"training needs the package {error.name}: install hydraviper[train].") from None
+        store.save(expert, path)
+        count = 10_000 if made.width is None else made.recommended.evaluation_episodes
+        fields = evaluation.evaluate(made, expert, {}, engine, count)
+    report = {"game": made.name, "algorithm": algorithm, "seed": seed, **fields, "curve": curve, "out": str(path)}
+    if as_json:
+        print(json.dumps(report))
+    else:
+        print_scores(report, trees=False)
+        out.print(f"saved as {path}")
+
+
+Trained = tuple[store.StoredExpert, list[dict[str, Any]]]  # the expert, and its learning curve
+
+
+def _train_maddpg(
+    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
+) -> Trained:
+    from hydraviper.experts import maddpg
+
+    del engine  # the games of a round are stepped at once, here
+    settings = replace(maddpg.recommended(game), **changed)
+    training = maddpg.train(game, settings, lambda point: show("episodes", point.episodes, settings.episodes))
+    return training.expert, [asdict(point) for point in training.curve]
+
+
+def _train_idqn(
+    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
+) -> Trained:
+    from hydraviper.experts import dqn
+
+    settings = replace(dqn.DqnSettings(), **changed)
+    training = dqn.train(game, settings, lambda point: show("episodes", point.episodes, settings.episodes), engine)
+    return training.expert, [asdict(point) for point in training.curve]
+
+
+def _train_mplight(
+    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
+) -> Trained:
+    from hydraviper.experts import dqn, mplight
+
+    settings, model = replace(mplight.RECOMMENDED, **changed), mplight.Mplight.of(game)
+    training = dqn.train(
+        game, settings, lambda point: show("episodes", point.episodes, settings.episodes), engine, model
+    )
+    return training.expert, [asdict(point) for point in training.curve]
+
+
+TRAINERS = {"maddpg": _train_maddpg, "idqn": _train_idqn, "mplight": _train_mplight}
+
+
+def _describe(game: Game) -> dict[str, Any]:
+    try:
+        expert = str(store.shipped(game).about.get("algorithm", "yes"))
+    except InputError:
+        expert = "none"
+    counts = {len(agent.actions) for agent in game.agents}
+    sizes = {len(agent.features) for agent in game.agents}
+    return {
+        "game": game.name,
+        "agents": len(game.agents),
+        "features": "-".join(str(size) for size in sorted(sizes)),
+        "actions": "-".join(str(count) for count in sorted(counts)),
+        "joint actions": max(math.prod(len(game.agents[i].actions) for i in team) for team in game.teams),
+        "steps": game.horizon,
+        "score": game.score.name,
+        "better": "lower" if game.score.lower_is_better else "higher",
+        "expert": expert,
+    }
