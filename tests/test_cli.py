@@ -157,8 +157,8 @@ def test_an_interrupted_run_is_taken_up_and_ends_the_same(call):
         ("--seed must be 0 or more and less", ["distill", "cooperative-navigation", "--seed", str(2**64)]),
         ("--seed must be 0 or more", ["train", "cooperative-navigation", "--seed", "-1"]),
         (
-            "--train-budget must be at least 300",
-            ["distill", "cooperative-navigation", "--algorithm", "iviper", "--train-budget", "50"],
+            "--train-budget must be at least 3",
+            ["distill", "cooperative-navigation", "--algorithm", "iviper", "--train-budget", "2"],
         ),
         ("--episodes must be at least 2", ["distill", "cooperative-navigation", "--episodes", "1"]),
         ("there is no engine 'moon'", ["distill", "cooperative-navigation", "--engine", "moon"]),

@@ -48,7 +48,7 @@ def test_a_budget_left_over_is_said(navigation):
         ("hydraviper-without-cq", 5, 45, 60),
         ("hydraviper-without-ucb", 5, 45, 60),
         ("maviper", 5, 45, 60),
-        ("iviper", 5, 45, 60),  # three agents with data and validation of their own share the budgets
+        ("iviper", 6, 44, 60),  # three agents with data and validation of their own share the budgets
         ("imitation", 0, 50, 0),
     ],
 )
@@ -87,9 +87,15 @@ def test_any_scikit_learn_classifier_stands_in(navigation, small):
 
 
 @pytest.mark.parametrize("algorithm", ["iviper", "maviper", "hydraviper-without-tra"])
-def test_a_budget_smaller_than_its_parts_is_refused(navigation, algorithm):
-    with pytest.raises(hydraviper.InputError, match="--train-budget must be at least"):
-        run(navigation, algorithm, iterations=10, train_budget=9, valid_budget=10)
+def test_a_budget_smaller_than_its_parts_is_spread_and_spent(navigation, algorithm):
+    result = run(navigation, algorithm, iterations=10, train_budget=7, valid_budget=30)
+    assert result.ledger.rollouts["warmup"] + result.ledger.rollouts["train"] == 7
+    assert result.ledger.lines[0]["rollouts"] >= 1
+
+
+def test_every_team_needs_a_rollout(navigation):
+    with pytest.raises(hydraviper.InputError, match="--train-budget must be at least 3"):
+        run(navigation, "iviper", iterations=10, train_budget=2, valid_budget=10)
 
 
 def test_workers_that_would_share_a_game_are_refused(navigation):

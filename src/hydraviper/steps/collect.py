@@ -26,7 +26,7 @@ def adaptive(task: Task, datasets: Sequence[Dataset], profile: Profile, iteratio
 
 def uniform(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float) -> int:
     """The same share of the budget in every iteration, the expert's first one included."""
-    count = _share(task, iteration - 1, task.settings.iterations)
+    count = _share(task, iteration, 0, 1)
     task.ledger.rollouts["warmup" if iteration == 1 else "train"] += count
     _play_and_relabel(task, datasets, profile, iteration, count)
     return count
@@ -38,8 +38,7 @@ def each_among_experts(
     """Every team plays its part of the uniform share, everybody else being the expert (IVIPER, MAVIPER)."""
     total = 0
     for number, dataset in enumerate(datasets):
-        parts = task.settings.iterations * len(datasets)
-        count = _share(task, (iteration - 1) * len(datasets) + number, parts)
+        count = _share(task, iteration, number, len(datasets))
         total += count
         own = {i: student for i, student in profile.students.items() if i in dataset.team}
         task.ledger.rollouts["warmup" if iteration == 1 else "train"] += count
@@ -57,12 +56,13 @@ def by_expert(task: Task, datasets: Sequence[Dataset], profile: Profile, iterati
     return count
 
 
-def _share(task: Task, part: int, parts: int) -> int:
-    """One of equal parts of the budget; all of them add up to it."""
-    budget = task.settings.train_budget
-    if budget < parts:
-        raise InputError(f"--train-budget must be at least {parts} here, a rollout for each part, not {budget}.")
-    return budget * (part + 1) // parts - budget * part // parts
+def _share(task: Task, iteration: int, team: int, teams: int) -> int:
+    """One team's rollouts in one iteration: equal parts of the budget, the larger ones first, at least one at first."""
+    budget, iterations = task.settings.train_budget, task.settings.iterations
+    if budget < teams:
+        raise InputError(f"--train-budget must be at least {teams} here, a rollout for each team, not {budget}.")
+    own = -(-(budget - team) // teams)  # all teams' parts add up to the budget
+    return -(-own * iteration // iterations) - -(-own * (iteration - 1) // iterations)
 
 
 def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, count: int) -> None:
