@@ -46,7 +46,7 @@ _MEANING = {  # what each step of the algorithm does
     "valid": "choosing among the iterations' trees",
 }
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
 body { margin: 0; background: #fff; color: #1a1d21; font: 16px/1.55 system-ui, sans-serif; }
@@ -121,7 +121,7 @@ def render_report(
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(filter(None, sections))
         + f"\n{footer}</footer>\n</main>\n</body>\n</html>\n"
     )

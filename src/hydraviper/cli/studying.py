@@ -10,10 +10,12 @@ from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from hydraviper.cli.common import CORES, AsJson, app, command_line, err, out
-from hydraviper.data import InputError
-from hydraviper.studies import catalogue, experts, results, runner
+from hydraviper.data import InputError, JobError
+from hydraviper.studies import catalogue, experts, report, results, runner, statistics, tables
+from hydraviper.studies import check as checking
 from hydraviper.studies.design import Arm, Cell, Study, check_scale
 from hydraviper.studies.runner import Job, Wanted
 
@@ -37,7 +39,8 @@ def study(
     ] = None,
     commit: Annotated[str | None, typer.Option(help="The commit that adopted runs were made from.")] = None,
     run: Annotated[bool, typer.Option(help="With --no-run: only adopt and report.")] = True,
-    check: Annotated[int, typer.Option(help="Run so many finished cells again and compare, change nothing.")] = 0,
+    check: Annotated[bool, typer.Option("--check", help="Run some finished cells again and compare.")] = False,
+    sample: Annotated[int, typer.Option(help="How many cells --check runs.")] = 4,
     pack: Annotated[bool, typer.Option("--pack", help="Put the cells' results into one file, to be kept.")] = False,
     out_folder: Annotated[Path | None, typer.Option("--out", help="The study's folder; default: results/NAME.")] = None,
     as_json: AsJson = False,
@@ -52,16 +55,72 @@ def study(
     folder = out_folder or Path("results") / chosen.name
     results.check(chosen, folder)
     given = experts.read(expert or ())
-    cells = runner.plan(chosen, Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale), given)
+    if check:
+        _check(chosen, folder, given, sample, workers, as_json)
+        return
+    wanted = Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale)
+    cells = runner.plan(chosen, wanted, given)
     with results.claimed(chosen, folder):
         runner.clean(folder)
-        for source in adopt or ():
-            results.adopt(folder, cells, source, commit)
-        if run:
-            _run(chosen, cells, folder, given, workers, as_json)
+        adopted = [result for source in adopt or () for result in results.adopt(folder, cells, source, commit)]
+        try:
+            ran = _run(chosen, cells, folder, given, workers, as_json) if run else 0
+        finally:  # also a study that is stopped, or of which a cell failed, tells what it has
+            finished = results.load(folder)
+            told = report.Report.of(chosen, list(finished.values()), scale)
+            files = told.save(folder)
         if pack:
             results.pack(folder)
-    print(json.dumps({"out": str(folder)})) if as_json else out.print(str(folder))
+    missing = sum(cell.key not in finished for cell, _ in cells)
+    counts = {"wanted": len(cells), "adopted": len(adopted), "ran": ran, "missing": missing}
+    if as_json:
+        paths = [str(file) for file in files]
+        print(json.dumps({"study": name, "cells": counts, **report.printed(told), "out": str(folder), "files": paths}))
+    else:
+        _print(told, counts, files)
+
+
+def _print(told: report.Report, counts: dict[str, int], files: Sequence[Path]) -> None:
+    """A short table, the answers and where the rest is."""
+    for (game, expert), rows in tables.by_game(told.rows).items():
+        score = rows[0].first["score"]
+        better = "lower" if score["lower_is_better"] else "higher"
+        out.print(f"\n{game}, {expert} expert: {score['name']} ({better} is better)", highlight=False)
+        shown = Table("", "rollouts", "score", "seeds", "seconds", "published")
+        for row in rows:
+            value = statistics.t_interval(list(row.scores.values()))
+            spent = statistics.t_interval(list(row.seconds.values()))
+            theirs = "" if row.published is None else f"{row.published.mean:.2f} ± {row.published.ci95:.2f}"
+            name = row.arm.name if not row.arm.group else f"{row.arm.group} {row.arm.name}"
+            half = "" if value.count < 2 else f" ± {value.half:.2f}"
+            shown.add_row(name, row.budget, f"{value.mean:.2f}{half}", str(value.count), f"{spent.mean:.1f}", theirs)
+        out.print(shown)
+    for answer in told.answers:
+        out.print(f"{answer.question} {answer.sentence}", highlight=False)
+    words = ", ".join(f"{number} {word}" for word, number in counts.items())
+    out.print(f"cells: {words}\nreport: {files[0]}, {files[1].name}, {files[2].name}", highlight=False, soft_wrap=True)
+
+
+def _check(study: Study, folder: Path, given: experts.Given, count: int, workers: int, as_json: bool) -> None:
+    """Run a sample again; a score that differs is a failure."""
+    if count < 1:
+        raise InputError(f"--sample must be at least 1, not {count}.")
+    chosen = checking.sample(list(results.load(folder).values()), count)
+    checked = []
+    with _bar(f"{study.name} again", as_json) as show:
+        for done, result in enumerate(chosen):
+            show(done, len(chosen), None)
+            checked.append(checking.again(result, given, workers))
+    if as_json:
+        print(json.dumps({"study": study.name, "checked": [one.to_json() for one in checked], "out": str(folder)}))
+    else:
+        shown = Table("cell", "score then", "now", "same", "seconds, now / then")
+        for one in checked:
+            same = "yes" if not one.differs else f"no: {', '.join(one.differs)}"
+            shown.add_row(one.result.cell.name, f"{one.result.score}", f"{one.score}", same, f"{one.ratio:.2f}")
+        out.print(shown)
+    if differing := [one.result.cell.name for one in checked if one.differs]:
+        raise JobError(f"{len(differing)} of {len(checked)} cells came out differently, first {differing[0]}.")
 
 
 def _names(text: str | None) -> Sequence[str] | None:

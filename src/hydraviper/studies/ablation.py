@@ -14,7 +14,8 @@ STUDY = Study(
     name="ablation",
     title="Ablation: without C-Q, TR-A, VR-UCB",
     about="C-Q is replaced by IVIPER's weights, TR-A by the same rollouts in every iteration, the selection by the "
-    "same rollouts for every student. Our HYDRAVIPER selects by a race; the last arm has the paper's VR-UCB in its place.",
+    "same rollouts for every student. Our HYDRAVIPER selects by a race; the last arm has the paper's "
+    "VR-UCB in its place.",
     arms=tuple(
         Arm(algorithm, level, level, settings, label)
         for level in ("high", "low")

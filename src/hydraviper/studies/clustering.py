@@ -15,6 +15,7 @@ STUDY = Study(
     ),
     games=(INGOLSTADT,),
     figures=("bars", "tradeoff"),
+    reference="none",
     questions=("rq3",),
     timed=True,
 )

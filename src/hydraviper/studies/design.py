@@ -58,6 +58,7 @@ class Study:
     questions: tuple[str, ...] = ()  # of questions.QUESTIONS
     games: tuple[str, ...] = GAMES
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: PAPER_EXPERTS)
+    reference: str = "hydraviper"  # the arm that others of its group and budget are compared with on common seeds
     timed: bool = False  # runtime is measured: one cell at a time
 
 

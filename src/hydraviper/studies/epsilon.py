@@ -13,5 +13,6 @@ STUDY = Study(
         Arm("hydraviper", "low", "low", {"drop_quantile": quantile}, f"{quantile:g}", "drop quantile")
         for quantile in QUANTILES
     ),
+    reference="0.3",
     questions=("epsilon",),
 )

@@ -17,6 +17,7 @@ STUDY = Study(
     ),
     experts=BETTER_EXPERTS,
     figures=("bars", "tradeoff"),
+    reference="none",
     questions=("refined",),
     timed=True,
 )

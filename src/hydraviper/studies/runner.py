@@ -233,10 +233,10 @@ def _run_in_processes(jobs: Sequence[Job], count: int, finished: Callable[[Job, 
         for _ in range(min(count, len(jobs))):
             give(*start())
         while busy:
-            for pipe in wait(list(busy)):
+            for pipe in map(_pipe, wait(list(busy))):
                 process, job = busy.pop(pipe)
                 try:
-                    seconds, problem = pipe.recv()  # pyright: ignore[reportAttributeAccessIssue] (only pipes wait)
+                    seconds, problem = pipe.recv()
                 except (EOFError, ConnectionError):
                     process.join()
                     finished(job, 0.0, f"its process died (exit code {process.exitcode})")
@@ -248,6 +248,10 @@ def _run_in_processes(jobs: Sequence[Job], count: int, finished: Callable[[Job, 
     finally:
         for process, _ in busy.values():
             process.terminate()
+
+
+def _pipe(ready: Any) -> Any:
+    return ready  # only pipes wait, whatever the stubs think
 
 
 def _work(pipe: Connection) -> None:

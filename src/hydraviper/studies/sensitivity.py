@@ -16,5 +16,6 @@ STUDY = Study(
             for c in SCALES
         ),
     ),
+    reference="4",
     questions=("depth", "ucb"),
 )

@@ -34,7 +34,8 @@ class Paired:
 
     difference: Interval  # with a t-interval
     bootstrap: Interval
-    wins: int  # seeds on which the first is the smaller
+    smaller: int  # seeds on which the first is the smaller
+    larger: int
 
 
 def t_interval(values: Sequence[float]) -> Interval:
@@ -70,8 +71,8 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired:
     """Compare two algorithms, each with a value per seed, on the seeds that both have."""
     common = sorted(first.keys() & second.keys())
     differences = [first[seed] - second[seed] for seed in common]
-    wins = sum(difference < 0 for difference in differences)
-    return Paired(t_interval(differences), bootstrap_interval(differences), wins)
+    smaller, larger = sum(value < 0 for value in differences), sum(value > 0 for value in differences)
+    return Paired(t_interval(differences), bootstrap_interval(differences), smaller, larger)
 
 
 def ratio(first: Mapping[int, float], second: Mapping[int, float]) -> Interval:
