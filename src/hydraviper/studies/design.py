@@ -121,20 +121,21 @@ class Cell:
 
     @property
     def command(self) -> str:
-        """The call of `distill` that makes the same trees."""
+        """The call of `distill` that makes the same trees; a scaled cell's warm-up is beyond its options."""
         spec = self.game
         if self.parameters:
             spec += ":" + ",".join(f"{name}={value}" for name, value in self.parameters.items())
-        default = Settings()
-        names = {"most_leaves": "leaves"}
-        options = {"algorithm": self.algorithm, **self.settings.to_json(), "episodes": self.episodes}
-        changed = (
+        default, names = Settings().to_json(), {"most_leaves": "leaves"}
+        values = {"algorithm": self.algorithm, **self.settings.to_json(), "episodes": self.episodes}
+        values.pop("rollouts_per_iteration")
+        changed = [
             f"--{names.get(name, name).replace('_', '-')} {value}"
-            for name, value in options.items()
-            if value is not None and (name in ("algorithm", "episodes", "seed") or value != getattr(default, name))
-        )
+            for name, value in values.items()
+            if value is not None and (name == "seed" or value != default.get(name))
+        ]
         refine = [f"--refine {self.refine:g}"] if self.refine else []
-        return " ".join(["hydraviper distill", spec, *changed, *refine])
+        scaled = [] if self.scale == 1 else [f"# {self.settings.rollouts_per_iteration} rollouts per iteration"]
+        return " ".join(["hydraviper distill", spec, *changed, *refine, *scaled])
 
 
 def cell_of(arm: Arm, game: Game, expert: tuple[str, str], seed: int, scale: float) -> Cell:
