@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -171,6 +172,7 @@ def test_results_of_runs_and_of_other_studies_are_adopted(call, whole):
     assert result.cell == cell
     assert result.commit == "abc"
     assert scores(Path("s"))[cell.key] == scores(whole)[cell.key]
+    assert str(Path.cwd()) not in next(Path("s/cells").glob("*.json")).read_text()  # no file's place of one machine
 
     code, printed, _ = call("study", "ablation", *TINY, "--seeds", 3, "--no-run", "--out", "t", "--adopt", whole)
     assert json.loads(printed)["cells"]["adopted"] == 3  # HYDRAVIPER at the low budget is part of both
@@ -250,6 +252,32 @@ def test_plans_name_every_cell_once():
         assert len({cell.key for cell in cells}) >= len(cells) - 2 * 2
     arms = [arm.key for study in STUDIES.values() for arm in study.arms]
     assert all(len({arm.key for arm in study.arms}) == len(study.arms) for study in STUDIES.values()), arms
+
+
+def test_refined_cells_are_scored_after_the_search(call, monkeypatch):
+    """With a search that does nothing: its seconds are counted and the scores are those of the trees it returns."""
+    options = ["study", "refined", *TINY, "--seeds", 1, "--out", "s"]
+    monkeypatch.setitem(sys.modules, "hydraviper.steps.refine", None)  # a version without it
+    code, _, complaint = call(*options)
+    assert code == 1
+    assert "2 of 3 cells failed" in complaint
+    assert "cannot refine trees" in complaint
+
+    def refine(game, expert, students, engine, settings):
+        words = {"to_json": dict, "sentence": lambda: "Searched."}
+        return SimpleNamespace(students=students, seconds=settings.seconds, **words)
+
+    settings = lambda **values: SimpleNamespace(**values)  # noqa: E731
+    fake = SimpleNamespace(refine=refine, RefineSettings=settings)
+    monkeypatch.setitem(sys.modules, "hydraviper.steps.refine", fake)
+    code, printed, complaint = call(*options)
+    assert code == 0, complaint
+    assert json.loads(printed)["cells"]["ran"] == 2
+    by_seconds = {result.cell.refine: result.summary for result in results.load(Path("s")).values()}
+    assert set(by_seconds) == {0, 0.2, 1.2}
+    assert by_seconds[1.2]["score"] == by_seconds[0]["score"]
+    assert by_seconds[1.2]["seconds"]["refine"] == 1.2
+    assert by_seconds[1.2]["seconds"]["total"] > 1.2
 
 
 def test_a_cell_of_an_older_version_is_still_known(whole):

@@ -23,6 +23,7 @@ from hydraviper.data import InputError
 from hydraviper.settings import Settings
 from hydraviper.studies.design import Arm, Cell, Study
 from hydraviper.trees.file import write_whole
+from hydraviper.variants import VARIANTS
 
 FORMAT = "hydraviper-study-1"
 PACKED = "cells.jsonl"
@@ -156,17 +157,22 @@ def adopt(folder: Path, wanted: Iterable[tuple[Cell, Arm]], source: Path, made_f
         offer = offers.get(_as_run(cell))
         if offer is None:
             continue
-        rest = (offer.timing, offer.commit, offer.machine, offer.command)
-        result = Result(cell, arm.key, {**offer.summary, "out": None}, *rest)
+        # what was typed may name files of one machine: the cell's own command makes the same trees
+        summary = {**offer.summary, "out": None, "command": cell.command}
+        result = Result(
+            cell, arm.key, summary, offer.timing, offer.commit, offer.machine, offer.command or cell.command
+        )
         write(folder, result)
         taken.append(result)
     return taken
 
 
 def _as_run(cell: Cell) -> str:
-    """What decides a run: all but the scale that its settings came from."""
+    """What decides a run: all but the scale that its settings came from, and validation where nothing is chosen."""
     values = json.loads(cell.key)
     values.pop("scale")
+    if VARIANTS[cell.algorithm].iterations == 1:
+        values["settings"].pop("valid_budget")
     return json.dumps(values, sort_keys=True)
 
 
@@ -197,7 +203,7 @@ def _of_run(run: Path, made_from: str | None) -> Result | None:
     if not (run / "trees.json").is_file():
         return None  # trees.json comes last: the run is not finished
     timing = {"alone": None, "workers": None, "load": None, "wall": summary["seconds"]["total"]}
-    return Result(cell, "", summary, timing, made_from, machine(), f"{summary['command']} (adopted)")
+    return Result(cell, "", summary, timing, made_from, machine(), "")
 
 
 @cache

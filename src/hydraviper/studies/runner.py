@@ -5,6 +5,7 @@ A cell's result is written whole by whoever ran it, so a study may be killed at 
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import shutil
@@ -12,14 +13,15 @@ import signal
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from hydraviper import runs
+from hydraviper import evaluation, runs
 from hydraviper.data import InputError, JobError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
@@ -29,6 +31,7 @@ from hydraviper.protocols import Game
 from hydraviper.studies import experts, results
 from hydraviper.studies.design import Arm, Cell, Study, cell_of
 from hydraviper.studies.results import Result
+from hydraviper.trees import file
 from hydraviper.variants import VARIANTS
 
 Progress = Callable[[int, int, float | None], None]  # cells done, of how many, seconds left if they can be told
@@ -169,21 +172,42 @@ def execute(job: Job) -> Result:
 
 def _distill(job: Job, game: Game, expert: StoredExpert) -> dict[str, Any]:
     """The object that `hydraviper distill --json` prints; the run's folder is not kept."""
-    cell = job.cell
-    run = runs.Run(game, expert, VARIANTS[cell.algorithm], cell.settings)
-    scratch = job.folder / "running"
-    scratch.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(dir=scratch) as place,
-        LocalEngine(catalogue.maker(game), job.workers) as engine,
-    ):
-        summary = runs.execute(run, Path(place), engine, cell.episodes, cell.command, lambda step, done, of: None)
-    return {**summary, "out": None}
+    with _scratch(job) as place, LocalEngine(catalogue.maker(game), job.workers) as engine:
+        return _run_into(place, job, game, expert, engine)
 
 
 def _refine(job: Job, game: Game, expert: StoredExpert) -> dict[str, Any]:
-    """As `_distill`, with the direct search over the trees."""
-    raise InputError("this version cannot refine trees: run another study than refined, or update hydraviper.")
+    """As `_distill`, then the direct search over the trees: the score is theirs, and their seconds are counted."""
+    try:
+        refining = importlib.import_module("hydraviper.steps.refine")
+    except ModuleNotFoundError:
+        raise InputError("this version cannot refine trees: choose another study, or update hydraviper.") from None
+    with _scratch(job) as place, LocalEngine(catalogue.maker(game), job.workers) as engine:
+        summary = _run_into(place, job, game, expert, engine)
+        students = file.load(place).students(game)
+        limits = refining.RefineSettings(seconds=job.cell.refine, seed=job.cell.settings.seed)
+        refined = refining.refine(game, expert, students, engine, limits)
+        fields = evaluation.evaluate(game, expert, refined.students, engine, job.cell.episodes)
+    seconds = {**summary["seconds"], "refine": refined.seconds}
+    seconds["total"] += refined.seconds
+    notes = [*summary["notes"], refined.sentence()]
+    return {**summary, **fields, "seconds": seconds, "notes": notes, "refined": refined.to_json()}
+
+
+@contextmanager
+def _scratch(job: Job) -> Iterator[Path]:
+    """A run's folder that is thrown away."""
+    parent = job.folder / "running"
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent) as place:
+        yield Path(place)
+
+
+def _run_into(place: Path, job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> dict[str, Any]:
+    cell = job.cell
+    run = runs.Run(game, expert, VARIANTS[cell.algorithm], cell.settings)
+    summary = runs.execute(run, place, engine, cell.episodes, cell.command, lambda step, done, of: None)
+    return {**summary, "out": None}
 
 
 _KINDS: dict[str, Callable[[Job, Game, StoredExpert], dict[str, Any]]] = {"distill": _distill, "refined": _refine}
