@@ -29,7 +29,7 @@ def study(
     budget: Annotated[str | None, typer.Option(help="low, high or e.g. high/low, with commas between.")] = None,
     scale: Annotated[float, typer.Option(help="A quick look: this share of iterations, rollouts and episodes.")] = 1.0,
     expert: Annotated[
-        list[Path] | None, typer.Option(help="An expert made by `train`, for its game; default: those that ship.")
+        list[str] | None, typer.Option(help="A file made by `train`, for its game; or a name (mplight): only that one.")
     ] = None,
     workers: Annotated[
         int, typer.Option(help="Cores: so many cells at once, or inside one cell where runtime is measured.")
@@ -54,11 +54,12 @@ def study(
     check_scale(scale)
     folder = out_folder or Path("results") / chosen.name
     results.check(chosen, folder)
-    given = experts.read(expert or ())
+    names = [name for name in expert or () if any(name in known for known in chosen.experts.values())]
+    given = experts.read([Path(file) for file in expert or () if file not in names])
     if check:
         _check(chosen, folder, given, sample, workers, as_json)
         return
-    wanted = Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale)
+    wanted = Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale, names or None)
     cells = runner.plan(chosen, wanted, given)
     with results.claimed(chosen, folder):
         runner.clean(folder)

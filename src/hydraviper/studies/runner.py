@@ -59,6 +59,7 @@ class Wanted:
     algorithms: Sequence[str] | None = None
     budgets: Sequence[str] | None = None
     scale: float = 1.0
+    experts: Sequence[str] | None = None
 
 
 def plan(study: Study, wanted: Wanted, given: experts.Given) -> list[tuple[Cell, Arm]]:
@@ -70,7 +71,11 @@ def plan(study: Study, wanted: Wanted, given: experts.Given) -> list[tuple[Cell,
     arms = _chosen(study, wanted)
     made = [catalogue.make(name) for name in games]
     named: dict[str, list[tuple[str, str]]] = {
-        game.name: [(name, store.digest(experts.find(game, name, given))) for name in study.experts[game.name]]
+        game.name: [
+            (name, store.digest(experts.find(game, name, given)))
+            for name in study.experts[game.name]
+            if wanted.experts is None or name in wanted.experts
+        ]
         for game in made
     }
     return [
