@@ -10,7 +10,7 @@ import numpy as np
 
 from hydraviper.data import Estimate, InputError, Rollouts
 from hydraviper.profile import Profile
-from hydraviper.protocols import CanJam, Engine, Expert, Game, HasOpponents, HasYardsticks, Student
+from hydraviper.protocols import CanJam, Engine, Expert, Game, HasClock, HasOpponents, HasYardsticks, Student
 from hydraviper.seeding import Purpose, rollout_seeds
 
 
@@ -72,6 +72,9 @@ def evaluate(
         }
     if references.yardsticks:
         fields["yardsticks"] = {name: _estimate(game, played, jam) for name, played in references.yardsticks.items()}
+    who = {**({"trees": trees} if students else {}), "expert": teacher, **references.yardsticks}
+    if isinstance(game, HasClock):
+        fields["over_time"] = over_time(game, game.step_minutes, who)
     if isinstance(game, HasOpponents):
         fields["opponents"] = {
             name: {
@@ -81,6 +84,25 @@ def evaluate(
             for name, rules in game.opponents().items()
         }
     return fields
+
+
+def over_time(game: Game, step_minutes: float, who: Mapping[str, Rollouts]) -> dict[str, Any]:
+    """How the score runs through an episode: per step the median, the middle 80 % and the worst episode's."""
+    policies: dict[str, Any] = {}
+    for name, played in who.items():
+        if played.trace is None:
+            continue
+        scores = game.score.of(played.returns)
+        worst = int(scores.argmax() if game.score.lower_is_better else scores.argmin())
+        ended = np.isnan(played.trace).all(axis=0)  # steps that no episode reached
+        low, median, high = np.nanpercentile(played.trace[:, ~ended], (10, 50, 90), axis=0)
+        lines = {"low": low, "median": median, "high": high, "worst": played.trace[worst, ~ended]}
+        policies[name] = {line: [_rounded(value) for value in values] for line, values in lines.items()}
+    return {"step_minutes": step_minutes, "policies": policies}
+
+
+def _rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 2)
 
 
 def jam_threshold(game: Game, references: References) -> float | None:
