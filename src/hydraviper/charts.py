@@ -8,7 +8,8 @@ from html import escape
 from math import ceil, floor, isfinite, log10
 from typing import Any
 
-from hydraviper.trees.render import INK, SOFT, document, number, percent, tag, text, text_width
+from hydraviper.trees.svg import INK, SOFT, document, tag, text, text_width
+from hydraviper.trees.words import number, percent
 
 GRID = "#e6e9ed"
 WIDTH = 1024.0

@@ -28,8 +28,10 @@ from hydraviper.charts import (
     width_of,
 )
 from hydraviper.data import STEPS, Agent
-from hydraviper.trees.render import PALETTE, percent, size_of, to_svg, to_text
+from hydraviper.trees.render import to_svg
+from hydraviper.trees.svg import PALETTE
 from hydraviper.trees.tree import Tree
+from hydraviper.trees.words import percent, size_of, to_text
 
 TREES, EXPERT, YARDSTICK, QUIET = PALETTE[0], PALETTE[6], PALETTE[7], "#9aa5b1"
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

@@ -12,7 +12,9 @@ from hydraviper.cli.common import (
     app,
 )
 from hydraviper.data import InputError
-from hydraviper.trees import file, render
+from hydraviper.trees import file
+from hydraviper.trees.render import to_svg
+from hydraviper.trees.words import to_text
 
 
 class Format(StrEnum):
@@ -37,4 +39,4 @@ def show(
         raise InputError(f"an SVG shows one tree: choose an --agent of {', '.join(names)}.")
     for own, tree in zip(trees.agents, trees.trees, strict=True):
         if agent in (None, own.name):
-            print(render.to_text(own, tree) if form is Format.text else render.to_svg(own, tree))
+            print(to_text(own, tree) if form is Format.text else to_svg(own, tree))
