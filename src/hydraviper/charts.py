@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, isfinite, log10
-from typing import Any
+from typing import Any, TypeVar
 
 from hydraviper.trees.svg import INK, SOFT, document, tag, text, text_width
 from hydraviper.trees.words import number, percent
 
+Named = TypeVar("Named")
 GRID = "#e6e9ed"
 WIDTH = 1024.0
 
@@ -219,7 +220,7 @@ def _some(count: int) -> list[int]:
     return list(range(1, count + 1)) if step == 1 else [1, *range(step, count + 1, step)]
 
 
-def spread[Label](ends: Sequence[tuple[float, Label]], apart: float) -> list[tuple[float, Label]]:
+def spread(ends: Sequence[tuple[float, Named]], apart: float) -> list[tuple[float, Named]]:
     """Move labels that would overlap away from each other, given as heights with whatever belongs to them."""
     placed = sorted(ends, key=lambda end: end[0])
     ys = [y for y, _ in placed]

@@ -82,8 +82,7 @@ class Derived:
 class Icons:
     """A small drawing for each action of an agent."""
 
-    drawings: tuple[str, ...]  # one per action: a piece of SVG in a square from (0, 0)
-    side: float  # of the square
+    drawings: tuple[str, ...]  # one per action: SVG elements in a square from (0, 0) to `trees.render.PICTURE`
     meaning: str  # how to read them, in a sentence
 
 
@@ -125,7 +124,9 @@ class Rollouts:
     lengths: np.ndarray  # [E] steps
     observations: tuple[np.ndarray, ...] | None = None  # per agent [S, F_i], S = lengths.sum()
     measures: Mapping[str, np.ndarray] = field(default_factory=dict)  # beside the score: name -> [E]
-    trace: np.ndarray | None = None  # [E, T] the score of each step, if the game has a clock; nan after an episode's end
+    trace: np.ndarray | None = (
+        None  # [E, T] the score of each step, if the game has a clock; nan after an episode's end
+    )
 
     @property
     def episodes(self) -> int:

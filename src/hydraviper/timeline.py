@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from hydraviper.charts import GRID, WIDTH, axis, spread, tick_text
-from hydraviper.trees.render import INK, PALETTE, SOFT, document, tag, text, text_width
+from hydraviper.trees.svg import INK, PALETTE, SOFT, document, tag, text, text_width
 
 Values = Sequence[float | None]  # [steps], None after an episode's end
 Place = Callable[[float, float], tuple[float, float]]  # minutes and score -> pixels
@@ -94,9 +94,7 @@ def _panel(
     return "".join(parts)
 
 
-def _axes(
-    left: float, right: float, top: float, bottom: float, last: float, highest: float
-) -> tuple[Place, list[str]]:
+def _axes(left: float, right: float, top: float, bottom: float, last: float, highest: float) -> tuple[Place, list[str]]:
     """Minutes to the right, the score upward from nought, with their numbers."""
     _, high, ticks = axis(0, highest or 1.0, 4)
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from hydraviper.data import Icons
 from hydraviper.games.road_network import GREEN, Movement, Signal
-from hydraviper.trees.render import tag
+from hydraviper.trees.render import PICTURE
+from hydraviper.trees.svg import tag
 
 MEANING = "Intersections: north is up; a solid arrow goes, a dashed one goes but yields, a bar waits."
-SIDE = 56.0
 GO, ROAD, CLOSED = "#00703f", "#d9dee4", "#8f1d14"
 _OUTER, _STOP = 26.0, 13.0  # where roads end and where vehicles stop, from the middle of a drawing that is 56 wide
 _BEND = 6.0  # how far from the middle a curve's control points stay
@@ -25,7 +25,7 @@ Point = tuple[float, float]
 
 def icons(signal: Signal) -> Icons:
     """One drawing per green phase."""
-    return Icons(tuple(icon(signal, phase) for phase in range(len(signal.greens))), SIDE, MEANING)
+    return Icons(tuple(icon(signal, phase) for phase in range(len(signal.greens))), MEANING)
 
 
 def icon(signal: Signal, phase: int) -> str:
@@ -33,7 +33,7 @@ def icon(signal: Signal, phase: int) -> str:
     shown = [way for way in signal.movements if way.turn != "turning back"] or list(signal.movements)
     target = _arms(shown)
     hand = -1 if signal.keeps_left else 1
-    parts = [tag("rect", width=SIDE, height=SIDE, rx=4, fill="#ffffff")]
+    parts = [tag("rect", width=PICTURE, height=PICTURE, rx=4, fill="#ffffff")]
     parts += [_road(angle) for angle in sorted({way.source for way in _approaches(shown)} | set(target.values()))]
     going = [way for way in shown if way.lights[phase] in GREEN]
     for approach in _approaches(shown):
@@ -69,7 +69,7 @@ def _between(first: float, second: float) -> float:
 def _at(angle: float, along: float, right: float = 0.0) -> Point:
     """A point of the drawing: so far from the middle in a direction, and so far to the right of it."""
     sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
-    return SIDE / 2 + along * sine + right * cosine, SIDE / 2 - along * cosine + right * sine
+    return PICTURE / 2 + along * sine + right * cosine, PICTURE / 2 - along * cosine + right * sine
 
 
 def _path(*points: Point) -> str:
