@@ -51,7 +51,7 @@ def time_chart(title: str, over_time: Mapping[str, Any], width: float = WIDTH) -
         )
         for k, (name, lines) in enumerate(policies.items())
     ]
-    words = "Each by itself: the median, the middle 80% of the episodes shaded, the worst episode as a thin line"
+    words = "Each by itself: median, the middle 80% of the episodes shaded, the worst episode as a thin line"
     heading = text(4, bottom + 22, words, font_size=13, font_weight="bold")
     rows = -(-len(policies) // columns)
     return document(width, bottom + 34 + rows * tall, title, top, heading, *panels)
@@ -65,12 +65,14 @@ def _medians(
     highest = max(value for lines in policies.values() for value in _known(lines["median"]))
     last = max(len(lines["median"]) for lines in policies.values()) * step
     place, parts = _axes(left, right, top, bottom, last, highest)
-    parts.insert(0, text(4, 18, f"{title}: median over the episodes", font_size=13, font_weight="bold"))
+    parts.insert(0, text(4, 18, f"{title}, median over the episodes", font_size=13, font_weight="bold"))
     ends = []
     for name, lines in sorted(policies.items(), key=lambda item: drawn[item[0]].width):  # the widest on top
         parts.append(_line(name, lines["median"], step, place, drawn[name]))
         ends.append((place(last, _known(lines["median"])[-1])[1], name))
-    for y, name in spread(ends, 15):
+    labels = spread(ends, 15)
+    lift = max(0.0, labels[-1][0] - bottom)  # no name below the axis
+    for y, name in ((y - lift, name) for y, name in labels):
         look = drawn[name]
         mark = {"stroke": look.colour, "stroke_width": look.width, "stroke_dasharray": look.dash}
         parts.append(tag("path", d=f"M{right + 3:.1f} {y:.1f}h18", **mark))

@@ -160,6 +160,8 @@ def _over_time(summary: Mapping[str, Any]) -> str:
     episodes = int((summary.get("score") or {}).get("episodes") or 0)
     name = str((summary.get("score") or {}).get("name", "score"))
     words = f"The {name} after each step, on the same {episodes:,} episodes. A line that climbs and stays up is a jam."
+    if smoothed := through.get("smoothed_minutes"):
+        words += f" Signals make queues come and go, so each episode is smoothed over {smoothed:g} minutes."
     chart = time_chart(name.capitalize(), through)
     return f"<h3>Through the episode</h3>\n<p>{escape(words)}</p>\n{figure(chart)}"
 

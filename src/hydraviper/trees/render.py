@@ -67,9 +67,9 @@ def _plan(agent: Agent, tree: Tree, picture: Picture | None) -> _Plan:
     leaf = tree.feature == LEAF
     line, padding, apart, least = (16, 15, 10, 62) if tree.leaves <= _NARROW else (11, 8, 7, 42)
     words = tuple(
-        tuple(textwrap.wrap(_spoken(agent.actions[tree.action[n]], picture), 12 if tree.leaves > _NARROW else 18))
+        tuple(_wrap(_spoken(agent.actions[tree.action[n]], picture), 12 if tree.leaves > _NARROW else 18))
         if leaf[n]
-        else (*textwrap.wrap(tree.names(agent)[tree.feature[n]], line), "≤ " + thresholds[n].replace("-", "−"))
+        else (*_wrap(tree.names(agent)[tree.feature[n]], line), "≤ " + thresholds[n].replace("-", "−"))
         for n in range(len(tree))
     )
     inside = np.array([max(text_width(line, 12) for line in lines) for lines in words])
@@ -97,6 +97,11 @@ def _plan(agent: Agent, tree: Tree, picture: Picture | None) -> _Plan:
 def _spoken(action: str, picture: Picture | None) -> str:
     """What a leaf says: beside a picture, the name up to its colon is enough."""
     return action if picture is None else action.partition(":")[0]
+
+
+def _wrap(words: str, width: int) -> list[str]:
+    """Lines of about that many letters; a long "left+straight+right" is broken behind its signs."""
+    return [line.replace("+ ", "+") for line in textwrap.wrap(words.replace("+", "+ "), width)]
 
 
 def _slots(agent: Agent, tree: Tree, thresholds: Sequence[str]) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
