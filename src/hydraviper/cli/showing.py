@@ -1,4 +1,4 @@
-"""`hydraviper show`."""
+"""`hydraviper show` and `hydraviper map`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from hydraviper.cli.common import (
+    GameName,
     RunPath,
     app,
     err,
@@ -49,7 +50,8 @@ def show(
     if form is Format.svg and agent is None and len(names) > 1:
         raise InputError(f"an SVG shows one tree: choose an --agent of {', '.join(names)}.")
     if form is Format.map:
-        print(_map(run, trees))
+        game = catalogue.make(trees.game, trees.parameters)
+        print(_map(game, _teams(game, _summary(run).get("teams"))))
         return
     if form is Format.queues:
         print(_queues(run))
@@ -63,11 +65,17 @@ def show(
             print(to_svg(own, tree, icons.drawings.__getitem__, icons.meaning) if icons else to_svg(own, tree))
 
 
-def _map(run: Path, trees: file.TreesFile) -> str:
-    game = catalogue.make(trees.game, trees.parameters)
+@app.command("map")
+def draw_map(game: GameName) -> None:
+    """Draw a road network with its signals numbered (SVG), before anything is trained."""
+    made = catalogue.make(game)
+    print(_map(made, made.teams))
+
+
+def _map(game: Game, teams: Sequence[Team]) -> str:
     if not isinstance(game, HasPictures):
-        raise InputError(f"{game.name} has no map: choose --format text or svg.")
-    return game.map_svg(_teams(game, _summary(run).get("teams")))
+        raise InputError(f"{game.name} has no map: only traffic games have one.")
+    return game.map_svg(teams)
 
 
 def _queues(run: Path) -> str:
