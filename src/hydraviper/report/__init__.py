@@ -220,9 +220,10 @@ def _trees(agents: Sequence[Agent], trees: Sequence[Tree], pictures: Pictures | 
         icons = pictures.icons[agent.name] if pictures else None
         svg = inline(to_svg(agent, tree, icons.drawings.__getitem__, icons.meaning) if icons else to_svg(agent, tree))
         wide = width_of(svg) > WIDTH  # may stick out of the column of text
+        kind = "tree pictured" if icons else "tree"
         style = f' wide" style="max-width: {width_of(svg) + 20:.0f}px' if wide else ""
         parts.append(
-            f'<figure class="tree{style}">{svg}</figure>\n'
+            f'<figure class="{kind}{style}">{svg}</figure>\n'
             f"<details><summary>{escape(agent.name)} as text ({size_of(tree)})</summary>"
             f"<pre>{escape(to_text(agent, tree))}</pre></details>"
         )

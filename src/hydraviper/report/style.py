@@ -45,6 +45,7 @@ footer { margin-top: 56px; color: #5b6470; font-size: 14px; border-top: 1px soli
   * { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
   body { font-size: 11pt; } main { max-width: none; padding: 0; } details { display: none; }
   h2, h3 { break-after: avoid; } .tree { border: none; padding: 0; overflow: visible; }
-  .tree svg { max-height: 115mm; } .pair { grid-template-columns: 1fr 1fr; } pre { white-space: pre-wrap; }
+  .tree svg { max-height: 115mm; } .tree.pictured svg { max-height: 165mm; }
+  .pair { grid-template-columns: 1fr 1fr; } pre { white-space: pre-wrap; }
 }
 """
