@@ -14,7 +14,7 @@ from hydraviper.trees.svg import INK, SOFT, document, paint, tag, text, text_wid
 
 ROAD, PLAIN = "#ccd2d9", "#5b6470"  # roads; what leads to signals that are all of one team
 _DRIVEN = {"passenger", "bus", "delivery", "truck", "private", "taxi"}  # who makes a lane a road
-_SIZE, _MARGIN = 880.0, 16.0  # the longer side of the map; around it
+_WIDEST, _TALLEST, _MARGIN = 880.0, 720.0, 16.0  # the most that the map takes; around it
 _AROUND = 150.0  # metres of road to show around the signals, at least
 _RADIUS = 11.0  # of a signal's mark
 _LONGEST_NAME = 46  # letters of SUMO's identifiers in the legend
@@ -44,7 +44,7 @@ def read(library: Any) -> Shapes:
 def draw(shapes: Shapes, network: RoadNetwork, teams: Sequence[Team]) -> str:
     """The map as an SVG document; with several teams, each has its colour and its mark."""
     (left, low), (right, high) = _window(shapes, network.signals)
-    scale = _SIZE / max(right - left, high - low)
+    scale = min(_WIDEST / (right - left), _TALLEST / (high - low))
     wide, tall = (right - left) * scale, (high - low) * scale
 
     def place(point: Point) -> Point:
@@ -176,8 +176,8 @@ def _north(top: float) -> str:
 
 
 def _scale_bar(scale: float, top: float) -> str:
-    """A bar of a round number of metres, about a sixth of the map."""
-    rough = _SIZE / scale / 6
+    """A bar of a round number of metres, at most 150 pixels long."""
+    rough = 150 / scale
     unit = 10 ** math.floor(math.log10(rough))
     metres = max(step * unit for step in (1, 2, 5) if step * unit <= rough)
     x, long = _MARGIN + 58, metres * scale
