@@ -13,7 +13,7 @@ import numpy as np
 from hydraviper.data import Agent
 from hydraviper.trees.svg import INK, LINE, SOFT, document, hatch, paint, tag, text, text_width
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.trees.words import agreement, number, percent, shares, size_of, threshold_texts
+from hydraviper.trees.words import agreement, number, percent, shares, short_actions, size_of, threshold_texts
 
 _MARGIN, _GAP = 16.0, 44.0  # around the drawing; between two levels
 _NARROW = 16  # with more leaves than this, leaves carry bare numbers
@@ -23,10 +23,10 @@ PICTURE = 48.0  # the side of the square that a leaf's picture is drawn in
 Picture = Callable[[int], str]  # an action -> SVG elements in a square from (0, 0) to (PICTURE, PICTURE)
 
 
-def to_svg(agent: Agent, tree: Tree, picture: Picture | None = None) -> str:
+def to_svg(agent: Agent, tree: Tree, picture: Picture | None = None, about: str = "") -> str:
     """A drawing of the tree for a paper or a page: yes goes left, no goes right, lines as wide as their share.
 
-    With a picture, every leaf and the legend show what `picture(action)` draws.
+    With a picture, every leaf shows what `picture(action)` draws; `about` is kept in the file for whoever looks.
     """
     plan = _plan(agent, tree, picture)
     label = f"Decision tree of {agent.name}: {size_of(tree)}"
@@ -37,7 +37,8 @@ def to_svg(agent: Agent, tree: Tree, picture: Picture | None = None) -> str:
     edges = [_edge(tree, plan, parent) for parent in np.flatnonzero(tree.feature != LEAF).tolist()]
     order = np.argsort(plan.depth, kind="stable").tolist()
     nodes = [_leaf(agent, tree, plan, n) if tree.feature[n] == LEAF else _question(agent, tree, plan, n) for n in order]
-    return document(plan.width, bottom + _MARGIN, label, title, *edges, *nodes, *legend)
+    notes = [tag("desc", escape(about))] if about else []
+    return document(plan.width, bottom + _MARGIN, label, *notes, title, *edges, *nodes, *legend)
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,9 @@ def _plan(agent: Agent, tree: Tree, picture: Picture | None) -> _Plan:
     slot, depth, paths = _slots(agent, tree, thresholds)
     leaf = tree.feature == LEAF
     line, padding, apart, least = (16, 15, 10, 62) if tree.leaves <= _NARROW else (11, 8, 7, 42)
+    actions = short_actions(agent)
     words = tuple(
-        tuple(textwrap.wrap(agent.actions[tree.action[n]], 12 if tree.leaves > _NARROW else 18))
+        tuple(textwrap.wrap(actions[tree.action[n]], 12 if tree.leaves > _NARROW else 18))
         if leaf[n]
         else (*textwrap.wrap(tree.names(agent)[tree.feature[n]], line), "≤ " + thresholds[n].replace("-", "−"))
         for n in range(len(tree))
