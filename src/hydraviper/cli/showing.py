@@ -10,26 +10,23 @@ from typing import Annotated, Any
 
 import typer
 
-from hydraviper.cli.common import (
-    GameName,
-    RunPath,
-    app,
-    err,
-)
+from hydraviper.cli.common import AgentName, GameName, RunPath, app, err
 from hydraviper.data import Icons, InputError, Team
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game, HasPictures
 from hydraviper.timeline import time_chart
 from hydraviper.trees import file
+from hydraviper.trees.export import only, to_dot
 from hydraviper.trees.render import to_svg
 from hydraviper.trees.words import to_text
 
 
-class Format(StrEnum):
+class ShowFormat(StrEnum):
     """How a tree is shown, or what else is drawn."""
 
     text = "text"
     svg = "svg"
+    dot = "dot"
     map = "map"
     queues = "queues"
 
@@ -37,32 +34,38 @@ class Format(StrEnum):
 @app.command()
 def show(
     run: RunPath,
-    agent: Annotated[str | None, typer.Option(help="One agent; default: all.")] = None,
+    agent: AgentName = None,
     form: Annotated[
-        Format, typer.Option("--format", help="text or svg: trees; map, queues: drawings of a traffic run, as SVG.")
-    ] = Format.text,
+        ShowFormat,
+        typer.Option("--format", help="text, svg or dot (Graphviz); of a traffic run also map and queues, as SVG."),
+    ] = ShowFormat.text,
 ) -> None:
-    """Show trees as text or as a picture (SVG); for traffic also the map and the queues over time."""
+    """Show trees as text, as a picture (SVG) or as a graph (DOT), with the numbers of their nodes."""
     trees = file.load(run)
-    names = [own.name for own in trees.agents]
-    if agent is not None and agent not in names:
-        raise InputError(f"there is no tree for {agent!r}: choose one of {', '.join(names)}.")
-    if form is Format.svg and agent is None and len(names) > 1:
-        raise InputError(f"an SVG shows one tree: choose an --agent of {', '.join(names)}.")
-    if form is Format.map:
-        game = catalogue.make(trees.game, trees.parameters)
-        print(_map(game, _teams(game, _summary(run).get("teams"))))
-        return
-    if form is Format.queues:
-        print(_queues(run))
-        return
-    for own, tree in zip(trees.agents, trees.trees, strict=True):
-        if agent in (None, own.name):
-            if form is Format.text:
+    if agent is not None:
+        trees = only(trees, trees.place(agent))
+    match form:
+        case ShowFormat.text:
+            for own, tree in zip(trees.agents, trees.trees, strict=True):
                 print(to_text(own, tree))
-                continue
-            icons = _icons(trees, own.name)
-            print(to_svg(own, tree, icons.drawings.__getitem__, icons.meaning) if icons else to_svg(own, tree))
+        case ShowFormat.svg:
+            print(_drawing(trees))
+        case ShowFormat.dot:
+            print(to_dot(trees), end="")
+        case ShowFormat.map:
+            game = catalogue.make(trees.game, trees.parameters)
+            print(_map(game, _teams(game, _summary(run).get("teams"))))
+        case ShowFormat.queues:
+            print(_queues(run))
+
+
+def _drawing(trees: file.TreesFile) -> str:
+    if len(trees.agents) > 1:
+        names = ", ".join(own.name for own in trees.agents)
+        raise InputError(f"an SVG shows one tree: choose an --agent of {names}.")
+    own, tree = next(zip(trees.agents, trees.trees, strict=True))
+    icons = _icons(trees)
+    return to_svg(own, tree, icons.drawings.__getitem__, icons.meaning) if icons else to_svg(own, tree)
 
 
 @app.command("map")
@@ -85,17 +88,15 @@ def _queues(run: Path) -> str:
     return time_chart(str(summary["score"]["name"]).capitalize(), summary["over_time"])
 
 
-def _icons(trees: file.TreesFile, agent: str) -> Icons | None:
+def _icons(trees: file.TreesFile) -> Icons | None:
     """What the game draws for an agent's actions; nothing if it cannot draw, or cannot be made here."""
     try:
         game = catalogue.make(trees.game, trees.parameters)
-        trees.students(game)  # raises if the trees belong to another version of it
+        agent = min(trees.students(game))  # raises if the trees belong to another version of the game
     except InputError as error:
         err.print(f"Note: the drawing has no pictures of the actions ({error})", style="yellow")
         return None
-    if not isinstance(game, HasPictures):
-        return None
-    return game.action_icons([own.name for own in game.agents].index(agent))
+    return game.action_icons(agent) if isinstance(game, HasPictures) else None
 
 
 def _teams(game: Game, noted: Any) -> Sequence[Team]:

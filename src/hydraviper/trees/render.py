@@ -13,7 +13,7 @@ import numpy as np
 from hydraviper.data import Agent
 from hydraviper.trees.svg import INK, LINE, SOFT, document, hatch, paint, tag, text, text_width
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.trees.words import agreement, number, percent, shares, size_of, threshold_texts
+from hydraviper.trees.words import agreement, number, percent, shares, short_actions, size_of, threshold_texts
 
 _MARGIN, _GAP = 16.0, 44.0  # around the drawing; between two levels
 _NARROW = 16  # with more leaves than this, leaves carry bare numbers
@@ -24,11 +24,11 @@ PICTURE = 56.0  # the side of the square that a leaf's picture is drawn in
 Picture = Callable[[int], str]  # an action -> SVG elements in a square from (0, 0) to (PICTURE, PICTURE)
 
 
-def to_svg(agent: Agent, tree: Tree, picture: Picture | None = None, note: str = "") -> str:
+def to_svg(agent: Agent, tree: Tree, picture: Picture | None = None, note: str = "", about: str = "") -> str:
     """A drawing of the tree for a paper or a page: yes goes left, no goes right, lines as wide as their share.
 
-    With a picture, every leaf and the legend show what `picture(action)` draws, leaves show the action's name up to its
-    colon only, and the note says below how to read the pictures.
+    With a picture, every leaf and the legend show what `picture(action)` draws, and the note says below how to read
+    that; `about` is kept in the file for whoever looks.
     """
     plan = _plan(agent, tree, picture)
     label = f"Decision tree of {agent.name}: {size_of(tree)}"
@@ -39,7 +39,8 @@ def to_svg(agent: Agent, tree: Tree, picture: Picture | None = None, note: str =
     edges = [_edge(tree, plan, parent) for parent in np.flatnonzero(tree.feature != LEAF).tolist()]
     order = np.argsort(plan.depth, kind="stable").tolist()
     nodes = [_leaf(agent, tree, plan, n) if tree.feature[n] == LEAF else _question(agent, tree, plan, n) for n in order]
-    return document(plan.width, bottom + _MARGIN, label, title, *edges, *nodes, *legend)
+    notes = [tag("desc", escape(about))] if about else []
+    return document(plan.width, bottom + _MARGIN, label, *notes, title, *edges, *nodes, *legend)
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,9 @@ def _plan(agent: Agent, tree: Tree, picture: Picture | None) -> _Plan:
     slot, depth, paths = _slots(agent, tree, thresholds)
     leaf = tree.feature == LEAF
     line, padding, apart, least = (16, 15, 10, 62) if tree.leaves <= _NARROW else (11, 8, 7, 42)
+    actions = short_actions(agent)
     words = tuple(
-        tuple(_wrap(_spoken(agent.actions[tree.action[n]], picture), 12 if tree.leaves > _NARROW else 18))
+        tuple(_wrap(actions[tree.action[n]], 12 if tree.leaves > _NARROW else 18))
         if leaf[n]
         else (*_wrap(tree.names(agent)[tree.feature[n]], line), "≤ " + thresholds[n].replace("-", "−"))
         for n in range(len(tree))
@@ -92,11 +94,6 @@ def _plan(agent: Agent, tree: Tree, picture: Picture | None) -> _Plan:
     bottom = float((tops + heights)[-1])
     floor = (tops + heights)[depth]
     return _Plan(words, x, tops[depth], floor, depth, wide, high, paths, shares(tree), width, bottom, picture)
-
-
-def _spoken(action: str, picture: Picture | None) -> str:
-    """What a leaf says: beside a picture, the name up to its colon is enough."""
-    return action if picture is None else action.partition(":")[0]
 
 
 def _wrap(words: str, width: int) -> list[str]:

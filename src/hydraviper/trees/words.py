@@ -66,7 +66,7 @@ def agreement(tree: Tree) -> np.ndarray:
 
 def to_text(agent: Agent, tree: Tree) -> str:
     """A line per node to read in a terminal: its number, its question or answer, and what reached it."""
-    rules = list(_rules(agent, tree, threshold_texts(tree)))
+    rules, short = list(_rules(agent, tree, threshold_texts(tree))), short_actions(agent)
     wide = min(72, max(len(rule) for rule, _ in rules))
     share, agrees, reached = shares(tree), agreement(tree), tree.counts.sum(axis=1)
     most = max(share[tree.feature == LEAF])
@@ -77,7 +77,15 @@ def to_text(agent: Agent, tree: Tree) -> str:
         bar = "■" * max(size, int(tree.feature[node] == LEAF and share[node] > 0))
         columns = f"{reached[node]:>10,.0f}  {percent(share[node]):>6}  {percent(agrees[node]):>6}  {bar}"
         lines.append(f"{node:>4}  {rule:{wide}}  {columns}")
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    legend = ["", *agent.actions] if short != agent.actions else []
+    return "\n".join(line.rstrip() for line in [*lines, *legend]) + "\n"
+
+
+def short_actions(agent: Agent) -> tuple[str, ...]:
+    """The actions' names for narrow places: what stands before a colon, where that tells long names apart."""
+    starts = tuple(name.partition(":")[0].strip() for name in agent.actions)
+    long = any(len(name) > 24 for name in agent.actions)
+    return starts if long and all(starts) and len(set(starts)) == len(starts) else agent.actions
 
 
 def _rules(
@@ -85,7 +93,7 @@ def _rules(
 ) -> Iterator[tuple[str, int]]:
     """The nodes from here on, depth first: how each is reached and what it asks or answers, and its number."""
     if tree.feature[node] == LEAF:
-        yield f"{lead}→ {agent.actions[tree.action[node]]}", node
+        yield f"{lead}→ {short_actions(agent)[tree.action[node]]}", node
         return
     question = f"{tree.names(agent)[tree.feature[node]]} ≤ {thresholds[node]}?"
     yield (lead.rstrip() + ": " if lead else "") + question, node
