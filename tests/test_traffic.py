@@ -38,6 +38,7 @@ def longest(game):
 
 def same(first, second):
     assert (first.returns == second.returns).all()
+    np.testing.assert_array_equal(first.trace, second.trace)
     for ours, theirs in zip(first.observations, second.observations, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert {name: values.tolist() for name, values in first.measures.items()} == {
@@ -245,6 +246,7 @@ def test_from_distilling_to_evaluating(call, street):  # noqa: F811
     )
     assert code == 0, complaint
     assert json.loads(printed)["score"]["jammed"] >= 0
+    assert len(json.loads(printed)["over_time"]["policies"]["trees"]["median"]) == 8
     assert "fixed time" in Path("run/report.html").read_text()
     code, printed, complaint = call("evaluate", "run", "--episodes", 2)
     assert code == 0, complaint

@@ -46,6 +46,7 @@ class Budget(StrEnum):
 
 GameName = Annotated[str, typer.Argument(metavar="GAME", help="A game by name, e.g. cooperative-navigation:agents=4.")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a trees.json.")]
+AgentName = Annotated[str | None, typer.Option("--agent", help="One agent's tree; default: all.")]
 ExpertFile = Annotated[
     Path | None,
     typer.Option("--expert", help="A file made by `train`, or idqn, mplight or maddpg for one that ships."),
