@@ -13,8 +13,10 @@ import pytest
 
 from hydraviper.data import Agent
 from hydraviper.report import render_report, verdict
-from hydraviper.trees.render import number, paint, percent, threshold_texts, to_svg, to_text
+from hydraviper.trees.render import PICTURE, to_svg
+from hydraviper.trees.svg import hatch, paint
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
+from hydraviper.trees.words import agreement, number, percent, threshold_texts, to_text
 
 NAVIGATOR = Agent("agent-0", ("velocity x", "landmark 0 dx", "landmark 0 dy"), ("stay", "left", "right", "down", "up"))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -36,24 +38,26 @@ def random_tree(agent: Agent, depth: int, seed: int, decimals: int = 2) -> Tree:
 
 def read_back(agent: Agent, rules: str):
     """A function of an observation that follows the text alone."""
-    lines = [line for line in rules.splitlines() if line.lstrip("│ ").startswith(("├─", "└─"))]
-    pattern = re.compile(r"^([│ ]*)[├└]─ (.+?) ([≤>]) (\S+)(?:\s+→ (.+?)\s+■.*)?$")
+    question = re.compile(r"^ *(\d+)  (?:[│ ]*[├└]─ (?:yes|no): )?(.+) ≤ (\S+)\?\s")
+    answer = re.compile(r"^ *(\d+)  (?:[│ ]*[├└]─ (?:yes|no) )?→ (.+?)\s{2,}")
+    lines = iter(rules.splitlines()[3:])
 
-    def act(observation: np.ndarray) -> int:
-        depth = 0
-        for line in lines:
-            match = pattern.match(line)
-            assert match, line
-            indent, name, sign, threshold, action = match.groups()
-            if len(indent) != 3 * depth:
-                continue
-            at_most = observation[agent.features.index(name)] <= np.float32(threshold)
-            if at_most == (sign == "≤"):
-                if action:
-                    return agent.actions.index(action)
-                depth += 1
-        raise AssertionError("the rules answer nothing")
+    def build():
+        line = next(lines)
+        if match := question.match(line):
+            return int(match[1]), agent.features.index(match[2]), np.float32(match[3]), build(), build()
+        match = answer.match(line)
+        assert match, line
+        return int(match[1]), agent.actions.index(match[2])
 
+    def act(observation: np.ndarray) -> tuple[int, int]:
+        here = root
+        while len(here) > 2:
+            here = here[3] if observation[here[1]] <= here[2] else here[4]
+        return here
+
+    root = build()
+    assert next(lines, None) is None
     return act
 
 
@@ -63,7 +67,8 @@ def test_the_text_decides_as_the_tree_does(depth: int):
     act = read_back(NAVIGATOR, to_text(NAVIGATOR, tree))
     observations = np.random.default_rng(9).normal(size=(200, 3)).round(2).astype(np.float32)
     for observation in observations:
-        assert act(observation) == tree.action[tree.path(observation)[-1]]
+        leaf = tree.path(observation)[-1]
+        assert act(observation) == (leaf, tree.action[leaf])
 
 
 def test_the_text_tells_share_and_agreement_and_fits_a_terminal():
@@ -77,8 +82,9 @@ def test_the_text_tells_share_and_agreement_and_fits_a_terminal():
         counts,
     )
     rules = to_text(Agent("one", ("speed",), ("go", "stop")), tree)
-    assert re.search(r"speed ≤ 0\.5 +→ go +■+ +75% +67%", rules)
-    assert re.search(r"speed > 0\.5 +→ stop +■+ +25% +0%", rules)  # a leaf that was edited against its data
+    assert re.search(r"0  speed ≤ 0\.5\? +4 +100% +50%", rules)  # what reaches a question agrees with the tree or not
+    assert re.search(r"1  ├─ yes → go +3 +75% +67% +■+", rules)
+    assert re.search(r"2  └─ no → stop +1 +25% +0% +■+", rules)  # a leaf that was edited against its data
     deep = to_text(NAVIGATOR, random_tree(NAVIGATOR, 5, seed=1))
     assert max(map(len, deep.splitlines())) <= 100
 
@@ -173,8 +179,35 @@ def test_a_single_leaf_without_data_works():
         none = np.array([LEAF])
         tree = Tree(none, np.zeros(1, np.float32), none, none, np.array([1]), counts)
         assert "left" in drawn_words(to_svg(NAVIGATOR, tree))
-        assert "always  → left" in to_text(NAVIGATOR, tree)
+        assert "   0  → left" in to_text(NAVIGATOR, tree)
         assert "nan" not in to_svg(NAVIGATOR, tree) + to_text(NAVIGATOR, tree)
+
+
+def test_nodes_carry_their_numbers_and_pictures():
+    tree = random_tree(NAVIGATOR, 3, seed=8)
+    plain = drawn_words(to_svg(NAVIGATOR, tree))
+    assert all(plain[str(node)] == 1 for node in range(len(tree)))
+    drawn = to_svg(NAVIGATOR, tree, lambda action: f'<circle cx="24" cy="24" r="{action + 5}"/>')
+    circles = Counter(e.attrib["r"] for e in ElementTree.fromstring(drawn).iter(SVG + "circle"))
+    leaves = tree.action[tree.feature == LEAF]
+    assert circles == Counter(str(action + 5) for action in [*leaves, *range(5)])  # and the legend
+    heights = [float(ElementTree.fromstring(svg).attrib["height"]) for svg in (to_svg(NAVIGATOR, tree), drawn)]
+    assert heights[1] - heights[0] >= PICTURE
+
+
+def test_actions_can_be_told_apart_without_colours():
+    hatches = [hatch(k, 0, 0, 60, 9) for k in range(16)]
+    assert len(set(hatches)) == 15  # the first of every round is plain, but for the dashes around it
+    assert (paint(0).dash, hatches[0]) != (paint(8).dash, hatches[8])
+    for lines in hatches:  # nothing sticks out
+        for x, y in re.findall(r"[ML]([-\d.]+) ([-\d.]+)", lines):
+            assert 0 <= float(x) <= 60.05
+            assert 0 <= float(y) <= 9.05
+
+
+def test_agreement_of_a_question_is_that_of_its_leaves():
+    tree = random_tree(NAVIGATOR, 4, seed=9)
+    assert agreement(tree)[0] == pytest.approx(tree.fidelity)
 
 
 def test_many_actions_look_different():

@@ -7,12 +7,12 @@ import traceback
 
 import click
 
-from hydraviper.cli import distilling, showing, studying, training  # each adds its commands
+from hydraviper.cli import distilling, explaining, exporting, showing, studying, training  # each adds its commands
 from hydraviper.cli.common import app, err
 from hydraviper.data import InputError, JobError
 from hydraviper.version import __version__
 
-__all__ = ["app", "distilling", "main", "showing", "studying", "training"]
+__all__ = ["app", "distilling", "explaining", "exporting", "main", "showing", "studying", "training"]
 
 
 def main() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 from hydraviper.charts import GRID, WIDTH
 from hydraviper.studies.published import Published
 from hydraviper.studies.statistics import Interval
-from hydraviper.trees.render import INK, PALETTE, SOFT, document, number, tag, text, text_width
+from hydraviper.trees.svg import INK, PALETTE, SOFT, document, tag, text, text_width
+from hydraviper.trees.words import number
 
 _EXPERT = PALETTE[6]
 _DASHED: dict[str, Any] = {"stroke_dasharray": "6 4", "stroke_width": 1.5}

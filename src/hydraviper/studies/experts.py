@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 
 from hydraviper.data import InputError
@@ -30,17 +29,4 @@ def find(game: Game, name: str, given: Given) -> StoredExpert:
     """The expert of that name for a game: the file that was given, else the one that ships."""
     if (game.name, name) in given:
         return store.load(given[game.name, name], game)
-    best, most = None, -1
-    with resources.as_file(resources.files("hydraviper.experts") / "trained") as folder:
-        for path in sorted(folder.glob(f"{game.name}*.safetensors")):
-            expert = store.load(path)
-            parameters = expert.about.get("parameters", {})
-            same = len(game.parameters.items() & dict(parameters).items()) if isinstance(parameters, Mapping) else 0
-            if expert.about.get("algorithm") == name and store.fits(expert, game) and same > most:
-                best, most = expert, same
-    if best is None:
-        raise InputError(
-            f"no {name} expert ships for {game.name}: make one with `hydraviper train {game.name} --algorithm {name}` "
-            "and pass it with --expert FILE, or choose other --games."
-        )
-    return best
+    return store.shipped(game, name)

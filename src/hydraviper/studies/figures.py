@@ -10,7 +10,8 @@ from hydraviper.charts import fixed
 from hydraviper.studies import statistics
 from hydraviper.studies.drawing import Bar, Group, Point, bar_chart, scatter
 from hydraviper.studies.tables import STEPS, Row, by_game
-from hydraviper.trees.render import PALETTE, number
+from hydraviper.trees.svg import PALETTE
+from hydraviper.trees.words import number
 
 COLOURS = {"iviper": PALETTE[1], "maviper": PALETTE[2], "hydraviper": PALETTE[0], "imitation": PALETTE[7]}
 _MORE = (PALETTE[3], PALETTE[5], PALETTE[6], PALETTE[1], PALETTE[2], PALETTE[7])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hydraviper.charts import figure, fixed, table
-from hydraviper.report import STYLE
+from hydraviper.report.style import STYLE
 from hydraviper.studies import published, questions, statistics
 from hydraviper.studies.design import Study
 from hydraviper.studies.figures import FIGURES

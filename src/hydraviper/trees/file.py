@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -28,6 +29,7 @@ class TreesFile:
     trees: tuple[Tree, ...]  # one per agent
     made: Mapping[str, Any]  # algorithm, settings, expert's hash, version
     score: Mapping[str, Any] | None = None
+    edits: tuple[Mapping[str, Any], ...] = ()  # what people changed since, the first one first: see `trees.edit`
 
     def __post_init__(self) -> None:
         if len({agent.name for agent in self.agents}) != len(self.agents):
@@ -41,6 +43,10 @@ class TreesFile:
                 raise InputError(f"the tree of {agent.name} asks for a feature that the agent does not have.")
             if len(set(tree.names(agent))) != len(tree.names(agent)):
                 raise InputError(f"the tree of {agent.name} knows two features of the same name.")
+
+    def place(self, agent: str) -> int:
+        """Where the tree of an agent stands."""
+        return place_of(agent, [own.name for own in self.agents], "there is no tree for")
 
     def to_json(self) -> dict[str, Any]:
         """The document."""
@@ -58,7 +64,7 @@ class TreesFile:
             ],
             "made": dict(self.made),
             "score": None if self.score is None else dict(self.score),
-        }
+        } | ({"edits": [dict(edit) for edit in self.edits]} if self.edits else {})
 
     def students(self, game: Game) -> dict[int, Tree]:
         """The trees by the game's agents; refuses a game that they do not belong to."""
@@ -75,16 +81,27 @@ class TreesFile:
         return students
 
 
+def place_of(name: str, names: Sequence[str], missing: str) -> int:
+    """Where a name stands among others; if it is missing, says so with the nearest names."""
+    if name in names:
+        return names.index(name)
+    lower = {known.lower(): known for known in reversed(names)}
+    close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3)]
+    others = names if len(names) <= 8 else [*names[:8], "..."]
+    help_ = f"did you mean {' or '.join(map(repr, close))}?" if close else f"choose one of {', '.join(others)}."
+    raise InputError(f"{missing} {name!r}: {help_}")
+
+
 def save(trees: TreesFile, path: Path) -> None:
     """Write trees.json whole or not at all."""
     write_whole(path, json.dumps(trees.to_json(), indent=1))
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file through a temporary neighbour, so that nobody ever sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(path.name + ".part")
-    half.write_text(text, encoding="utf-8")
+    half.write_bytes(content.encode() if isinstance(content, str) else content)
     half.replace(path)
 
 
@@ -122,4 +139,5 @@ def _read(document: dict[str, Any]) -> TreesFile:
         trees=tuple(Tree.from_json(entry["tree"]) for entry in entries),
         made=document["made"],
         score=document.get("score"),
+        edits=tuple(document.get("edits", ())),
     )

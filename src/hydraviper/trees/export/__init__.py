@@ -1,0 +1,47 @@
+"""Trees for other programs: C, Python, ONNX, Structured Text, JSON and DOT. One module and one function each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from hydraviper.trees.export.c import to_c
+from hydraviper.trees.export.common import heading
+from hydraviper.trees.export.dot import to_dot
+from hydraviper.trees.export.nested_json import to_json
+from hydraviper.trees.export.onnx import to_onnx
+from hydraviper.trees.export.python import to_python
+from hydraviper.trees.export.structured_text import to_structured_text
+from hydraviper.trees.file import TreesFile
+from hydraviper.trees.render import to_svg
+
+__all__ = ["FORMATS", "Format", "only", "to_c", "to_dot", "to_json", "to_onnx", "to_python", "to_structured_text"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """What trees can be turned into."""
+
+    ending: str  # of a file's name
+    write: Callable[[TreesFile], str | bytes]
+    one_agent: bool = False  # whether a file holds the tree of one agent only
+
+
+def _drawing(trees: TreesFile) -> str:
+    return to_svg(trees.agents[0], trees.trees[0], about="\n".join(heading(trees))) + "\n"
+
+
+FORMATS: Mapping[str, Format] = {
+    "c": Format("c", to_c),
+    "python": Format("py", to_python),
+    "onnx": Format("onnx", to_onnx),
+    "st": Format("st", to_structured_text),
+    "json": Format("json", to_json),
+    "dot": Format("dot", to_dot),
+    "svg": Format("svg", _drawing, one_agent=True),
+}
+
+
+def only(trees: TreesFile, agent: int) -> TreesFile:
+    """The file with one agent's tree alone."""
+    return replace(trees, agents=trees.agents[agent : agent + 1], trees=trees.trees[agent : agent + 1])

@@ -1,0 +1,172 @@
+"""What all languages share: legible names, one walk of a tree into nested ifs, and derived features step by step."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from hydraviper.data import Agent, Derived
+from hydraviper.trees.file import TreesFile
+from hydraviper.trees.tree import LEAF, Tree
+from hydraviper.trees.words import threshold_texts
+from hydraviper.version import __version__
+
+_LONGEST = 60  # characters of a name: C promises to tell 63 apart
+
+
+@dataclass(frozen=True)
+class Program:
+    """One agent's tree with a name for everything that it needs."""
+
+    agent: Agent
+    tree: Tree
+    name: str  # of the agent, as an identifier
+    inputs: Mapping[int, str]  # plain features that are needed -> identifier, in the order of the observation
+    derived: Mapping[int, str]  # derived features that are asked for (their numbers in the tree) -> identifier
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """The identifier of every feature that the tree asks for."""
+        return {**self.inputs, **self.derived}
+
+    def computed(self) -> list[tuple[str, Derived]]:
+        """The derived features to compute before the first question."""
+        plain = len(self.agent.features)
+        return [(name, self.tree.derived[number - plain]) for number, name in self.derived.items()]
+
+    def has_distances(self) -> bool:
+        """Whether anything needs a square root."""
+        return any(term.kind == "distance" for _, feature in self.computed() for term in feature.terms)
+
+
+def programs(trees: TreesFile, reserved: Collection[str], every_input: bool = False) -> list[Program]:
+    """Every agent's tree as a program; `reserved` are words that nothing may be called.
+
+    With `every_input`, also the features that the tree does not need get a name.
+    """
+    agents = identifiers((agent.name for agent in trees.agents), reserved)
+    made = []
+    for name, agent, tree in zip(agents, trees.agents, trees.trees, strict=True):
+        asked = sorted(set(tree.feature.tolist()) - {LEAF})
+        plain = len(agent.features)
+        needed = {number for number in asked if number < plain}
+        needed |= {
+            i for number in asked if number >= plain for t in tree.derived[number - plain].terms for i in t.inputs
+        }
+        inputs = list(range(plain)) if every_input else sorted(needed)
+        numbers = inputs + [number for number in asked if number >= plain]
+        words = identifiers((tree.names(agent)[number] for number in numbers), {*reserved, *agents})
+        named = dict(zip(numbers, words, strict=True))
+        made.append(
+            Program(
+                agent,
+                tree,
+                name,
+                {number: word for number, word in named.items() if number < plain},
+                {number: word for number, word in named.items() if number >= plain},
+            )
+        )
+    return made
+
+
+def identifiers(names: Iterable[str], reserved: Collection[str] = ()) -> list[str]:
+    """A legible identifier for each name, all different, also where capitals do not count."""
+    taken, made = {word.lower() for word in reserved}, []
+    for name in names:
+        plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower().replace("'", "")
+        word = re.sub("[^a-z0-9]+", "_", plain).strip("_")[:_LONGEST].strip("_")
+        word = word if word[:1].isalpha() else f"n_{word}".rstrip("_")
+        unique, number = word, 2
+        while unique in taken:
+            unique, number = f"{word}_{number}", number + 1
+        taken.add(unique)
+        made.append(unique)
+    return made
+
+
+def nested(
+    tree: Tree,
+    question: Callable[[int], str],
+    otherwise: str,
+    end: str | None,
+    answer: Callable[[int], str],
+    depth: int = 1,
+    node: int = 0,
+) -> list[str]:
+    """The tree as nested ifs, a line each; the language says how a question, an else, an end and an answer look."""
+    space = "    " * depth
+    if tree.feature[node] == LEAF:
+        return [space + answer(node)]
+    sides = [
+        nested(tree, question, otherwise, end, answer, depth + 1, int(child))
+        for child in (tree.left[node], tree.right[node])
+    ]
+    closing = [] if end is None else [space + end]
+    return [space + question(node), *sides[0], space + otherwise, *sides[1], *closing]
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How a language computes a derived feature, so that every step is rounded to single precision."""
+
+    assign: str  # {target}, {value}
+    single: str  # {value} rounded to single precision
+    size: str  # {x} without its sign
+    distance: str  # the length of ({x}, {y})
+
+    def steps(self, target: str, feature: Derived, names: Mapping[int, str]) -> list[str]:
+        """The assignments that compute a derived feature, one per term."""
+        lines = []
+        for position, term in enumerate(feature.terms):
+            x = [names[number] for number in term.inputs]
+            if term.kind == "value":
+                value = x[0]
+            elif term.kind == "size":
+                value = self.size.format(x=x[0])
+            else:
+                ends = x if len(x) == 2 else [self.single.format(value=f"{x[k]} - {x[k + 2]}") for k in (0, 1)]
+                value = self.distance.format(x=ends[0], y=ends[1])
+            if position > 0:
+                value = self.single.format(value=f"{target} {'+' if term.sign > 0 else '-'} {value}")
+            elif term.sign < 0:
+                value = f"-{value}"
+            lines.append(self.assign.format(target=target, value=value))
+        return lines
+
+
+def decimal(value: float) -> str:
+    """A single precision number with the nine digits from which every reader gets the same number back."""
+    text = f"{value:.9g}"
+    mantissa, _, power = text.partition("e")
+    mantissa = mantissa if "." in mantissa else mantissa + ".0"
+    return f"{mantissa}e{int(power)}" if power else mantissa
+
+
+def conditions(program: Program) -> list[str]:
+    """What every node asks or answers in the words that people see elsewhere, [nodes]."""
+    thresholds, names = threshold_texts(program.tree), program.tree.names(program.agent)
+    return [
+        program.agent.actions[program.tree.action[node]]
+        if program.tree.feature[node] == LEAF
+        else f"{names[program.tree.feature[node]]} <= {thresholds[node]}"
+        for node in range(len(program.tree))
+    ]
+
+
+def heading(trees: TreesFile) -> list[str]:
+    """What a file says about itself."""
+    made = trees.made
+    edits = f", edited {len(trees.edits)} times by hand" if len(trees.edits) > 1 else ""
+    edits = ", edited once by hand" if len(trees.edits) == 1 else edits
+    return [
+        f"Decision trees for {trees.game}: {', '.join(agent.name for agent in trees.agents)}.",
+        f"Made by hydraviper {made['version']} ({made['algorithm']}){edits}; exported by hydraviper {__version__}.",
+        "An observation goes to the first branch when its feature is at most the threshold, in single precision.",
+    ]
+
+
+def one_line(text: str) -> str:
+    """A name without line breaks and other control characters, for comments."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

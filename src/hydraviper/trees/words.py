@@ -1,0 +1,106 @@
+"""A tree in words: numbers as people read them, and rules to read in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import floor, isfinite, log10
+
+import numpy as np
+
+from hydraviper.data import Agent
+from hydraviper.trees.tree import LEAF, Tree
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, without trailing zeros and never as -0."""
+    if value == 0 or not isfinite(value):
+        return "0" if value == 0 else str(float(value))
+    rounded = float(f"{value:.{digits - 1}e}")
+    exponent = floor(log10(abs(rounded)))
+    if not -5 < exponent < 7:
+        mantissa, _, power = f"{rounded:.{digits - 1}e}".partition("e")
+        return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{int(power)}"
+    text = f"{rounded:.{max(0, digits - 1 - exponent)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with a decimal where it is small; a dash where it is not known."""
+    if not isfinite(share):
+        return "–"
+    hundredths = 100 * share
+    if 0 < hundredths < 0.095:
+        return "<0.1%"
+    if 0 < hundredths < 9.95:
+        return f"{hundredths:.1f}%"
+    if 99.5 <= hundredths < 100 - 1e-9:  # must not read as all
+        return f"{min(hundredths, 99.9):.1f}%"
+    return f"{hundredths:.0f}%"
+
+
+def threshold_texts(tree: Tree) -> list[str]:
+    """Every node's threshold with three digits, or with as many as tell a feature's thresholds apart."""
+    digits: dict[int, int] = {}
+    for feature in set(tree.feature.tolist()) - {LEAF}:
+        values = set(tree.threshold[tree.feature == feature].tolist())
+        enough = (count for count in range(3, 10) if len({number(value, count) for value in values}) == len(values))
+        digits[feature] = next(enough, 9)
+    columns = zip(tree.feature.tolist(), tree.threshold.tolist(), strict=True)
+    return ["" if feature == LEAF else number(value, digits[feature]) for feature, value in columns]
+
+
+def shares(tree: Tree) -> np.ndarray:
+    """The share of the data that reaches each node, [nodes]; not a number if the tree has seen no data."""
+    weight = tree.counts.sum(axis=1)
+    return weight / weight[0] if weight[0] > 0 else np.full(len(tree), np.nan)
+
+
+def agreement(tree: Tree) -> np.ndarray:
+    """How much of the data at each node has the action that the tree answers, [nodes]; not a number without data."""
+    weight = tree.counts.sum(axis=1)
+    agreeing = tree.counts[np.arange(len(tree)), tree.action]
+    for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children stand behind their parent
+        agreeing[node] = agreeing[tree.left[node]] + agreeing[tree.right[node]]
+    return np.divide(agreeing, weight, out=np.full(len(tree), np.nan), where=weight > 0)
+
+
+def to_text(agent: Agent, tree: Tree) -> str:
+    """A line per node to read in a terminal: its number, its question or answer, and what reached it."""
+    rules, short = list(_rules(agent, tree, threshold_texts(tree))), short_actions(agent)
+    wide = min(72, max(len(rule) for rule, _ in rules))
+    share, agrees, reached = shares(tree), agreement(tree), tree.counts.sum(axis=1)
+    most = max(share[tree.feature == LEAF])
+    facts = f"{size_of(tree)}, agrees with the expert on {percent(tree.fidelity)} of the data"
+    lines = [f"{agent.name}: {facts}", "", f"node  {'':{wide}}  {'reached by':>10}   share  expert agrees"]
+    for rule, node in rules:
+        size = 0 if tree.feature[node] != LEAF or not isfinite(share[node]) else round(8 * share[node] / (most or 1))
+        bar = "■" * max(size, int(tree.feature[node] == LEAF and share[node] > 0))
+        columns = f"{reached[node]:>10,.0f}  {percent(share[node]):>6}  {percent(agrees[node]):>6}  {bar}"
+        lines.append(f"{node:>4}  {rule:{wide}}  {columns}")
+    legend = ["", *agent.actions] if short != agent.actions else []
+    return "\n".join(line.rstrip() for line in [*lines, *legend]) + "\n"
+
+
+def short_actions(agent: Agent) -> tuple[str, ...]:
+    """The actions' names for narrow places: what stands before a colon, where that tells long names apart."""
+    starts = tuple(name.partition(":")[0].strip() for name in agent.actions)
+    long = any(len(name) > 24 for name in agent.actions)
+    return starts if long and all(starts) and len(set(starts)) == len(starts) else agent.actions
+
+
+def _rules(
+    agent: Agent, tree: Tree, thresholds: Sequence[str], node: int = 0, lead: str = "", stem: str = ""
+) -> Iterator[tuple[str, int]]:
+    """The nodes from here on, depth first: how each is reached and what it asks or answers, and its number."""
+    if tree.feature[node] == LEAF:
+        yield f"{lead}→ {short_actions(agent)[tree.action[node]]}", node
+        return
+    question = f"{tree.names(agent)[tree.feature[node]]} ≤ {thresholds[node]}?"
+    yield (lead.rstrip() + ": " if lead else "") + question, node
+    for child, side, below in ((tree.left[node], "├─ yes ", "│  "), (tree.right[node], "└─ no ", "   ")):
+        yield from _rules(agent, tree, thresholds, int(child), stem + side, stem + below)
+
+
+def size_of(tree: Tree) -> str:
+    """The tree's size in words: `12 leaves, depth 4`."""
+    return f"{tree.leaves} {'leaf' if tree.leaves == 1 else 'leaves'}, depth {tree.depth}"
