@@ -133,9 +133,10 @@ class Cell:
             for name, value in values.items()
             if value is not None and (name == "seed" or value != default.get(name))
         ]
+        expert = [] if self.expert == "maddpg" else [f"--expert {self.expert}"]
         refine = [f"--refine {self.refine:g}"] if self.refine else []
         scaled = [] if self.scale == 1 else [f"# {self.settings.rollouts_per_iteration} rollouts per iteration"]
-        return " ".join(["hydraviper distill", spec, *changed, *refine, *scaled])
+        return " ".join(["hydraviper distill", spec, *expert, *changed, *refine, *scaled])
 
 
 def cell_of(arm: Arm, game: Game, expert: tuple[str, str], seed: int, scale: float) -> Cell:
