@@ -124,6 +124,23 @@ def _start(folder, workers):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
 
 
+def test_time_left_comes_from_cells_of_the_same_arm(whole):
+    known = list(results.load(whole).values())
+    kinds = {result.arm: result for result in known}
+    first, second = list(kinds.values())[:2]
+    timed = [replace(first, timing={"wall": 4.0}), replace(first, timing={"wall": 6.0})]
+    job = lambda result: runner.Job(result.cell, result.arm, whole, {}, "", False, 1)  # noqa: E731
+    jobs = [job(first), job(first), job(second)]
+    assert runner.Clock(jobs, 1, []).left() is None
+    clock = runner.Clock(jobs, 2, timed)
+    assert clock.left() == pytest.approx((5 + 5 + 5) / 2)  # nothing is known of the second: as all others
+    clock.finished(jobs[2], 20.0)
+    assert clock.left() == pytest.approx((5 + 5) / 2)
+    clock.finished(jobs[0], 2.0)
+    assert clock.left() == pytest.approx(4 / 2)
+    assert clock.done == 2
+
+
 def test_a_failing_cell_does_not_stop_the_others(call, monkeypatch, whole):
     execute = runner.execute
 

@@ -115,11 +115,10 @@ def _check(study: Study, folder: Path, given: experts.Given, count: int, workers
     if as_json:
         print(json.dumps({"study": study.name, "checked": [one.to_json() for one in checked], "out": str(folder)}))
     else:
-        shown = Table("cell", "score then", "now", "same", "seconds, now / then")
         for one in checked:
-            same = "yes" if not one.differs else f"no: {', '.join(one.differs)}"
-            shown.add_row(one.result.cell.name, f"{one.result.score}", f"{one.score}", same, f"{one.ratio:.2f}")
-        out.print(shown)
+            same = "the same" if not one.differs else f"DIFFERENT: {', '.join(one.differs)}"
+            words = f"score {one.result.score} then, {one.score} now, {same}; {one.ratio:.2f} times the seconds"
+            out.print(f"{one.result.cell.name}: {words}", highlight=False, soft_wrap=True)
     if differing := [one.result.cell.name for one in checked if one.differs]:
         raise JobError(f"{len(differing)} of {len(checked)} cells came out differently, first {differing[0]}.")
 
