@@ -231,6 +231,8 @@ def _run_into(folder, settings, episodes):
         ("clustering has no game 'cooperative-navigation'", ["clustering", *NAVIGATION]),
         ("table1 has no algorithm 'magic'", ["table1", "--algorithms", "iviper,magic"]),
         ("table1 has no budget 'mid/mid': choose among high, low", ["table1", "--budget", "mid"]),
+        ("table1 has no cells of these", ["table1", *NAVIGATION, "--expert", "mplight"]),
+        ("budgets has no cells of these", ["budgets", *NAVIGATION, "--algorithms", "imitation", "--budget", "low"]),
         ("--seeds must be at least 1", ["table1", "--seeds", "0"]),
         ("--workers must be at least 1", ["table1", "--workers", "0"]),
         ("--scale must be more than 0", ["table1", "--scale", "0"]),

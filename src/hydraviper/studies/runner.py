@@ -78,13 +78,16 @@ def plan(study: Study, wanted: Wanted, given: experts.Given) -> list[tuple[Cell,
         ]
         for game in made
     }
-    return [
+    cells = [
         (cell_of(arm, game, expert, seed, wanted.scale), arm)
         for seed in range(wanted.seeds)
         for game in made
         for expert in named[game.name]
         for arm in arms
     ]
+    if not cells:
+        raise InputError(f"{study.name} has no cells of these games, algorithms, budgets and experts: choose fewer.")
+    return cells
 
 
 def _chosen(study: Study, wanted: Wanted) -> list[Arm]:
