@@ -118,8 +118,8 @@ def _parts(rows: Sequence[Row]) -> Iterator[Claim]:
             if row.arm.name.startswith("without") and row.arm.level in whole:
                 lost = worsening(row, whole[row.arm.level])
                 verdict = HOLDS if lost.low > 0 else FAILS if lost.high < MARGIN else FEW
-                what = f"{row.arm.name} it is worse"
-                yield Claim(_where(game, expert, row.arm.level), what, _enough(lost, verdict), _percent(lost))
+                what, numbers = f"{row.arm.name.removeprefix('without ')} helps", f"without it {_percent(lost)}"
+                yield Claim(_where(game, expert, row.arm.level), what, _enough(lost, verdict), numbers)
 
 
 def _of_a_series(group: str, best: Callable[[str], str]) -> Callable[[Sequence[Row]], Iterator[Claim]]:
@@ -160,7 +160,7 @@ QUESTIONS: dict[str, tuple[str, Callable[[Sequence[Row]], Iterator[Claim]]]] = {
     "rq1": ("RQ1: is HYDRAVIPER both performant and efficient?", _rq1),
     "rq2": ("RQ2: does HYDRAVIPER stay as good when the budget of rollouts decreases?", _rq2),
     "rq3": ("RQ3: does clustering the agents keep HYDRAVIPER's performance, and save time?", _rq3),
-    "parts": ("Does HYDRAVIPER get worse without each of its parts?", _parts),
+    "parts": ("Does each part of HYDRAVIPER help?", _parts),
     "depth": ("Is depth 4 as good as any other?", _of_a_series("depth of the trees", lambda game: "4")),
     "ucb": (
         "Is the paper's UCB constant c as good as any other?",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ def to_html(report: Report) -> str:
         f'<p class="verdict"><b>{escape(answer.question)}</b> {escape(_sentence(answer.sentence))}</p>'
         for answer in report.answers
     )
-    facts = "".join(f"<p class='soft'>{escape(words)}</p>" for words in _facts(report))
+    facts = "".join(f"<p class='soft'>{_code(escape(words))}</p>" for words in _facts(report))
     drawings = [
         figure(drawing.svg, drawing.caption) for name in report.study.figures for drawing in FIGURES[name](report.rows)
     ]
@@ -101,11 +102,16 @@ def to_html(report: Report) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(report.study.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n"
-        "<footer>Made by `hydraviper study`. This page needs no other file.</footer>\n</main>\n</body>\n</html>\n"
+        "<footer>Made by <code>hydraviper study</code>. This page needs no other file.</footer>\n</main>\n</body>\n</html>\n"
     )
 
 
 # --------------------------------------------------------------------------- words
+
+
+def _code(words: str) -> str:
+    """Markdown's backticks as HTML."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", words)
 
 
 def _sentence(words: str) -> str:
