@@ -102,7 +102,7 @@ def to_html(report: Report) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(report.study.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n"
-        "<footer>Made by <code>hydraviper study</code>. This page needs no other file.</footer>\n</main>\n</body>\n</html>\n"
+        "<footer>Made by hydraviper. This page needs no other file.</footer>\n</main>\n</body>\n</html>\n"
     )
 
 
