@@ -116,6 +116,7 @@ class Rollouts:
     lengths: np.ndarray  # [E] steps
     observations: tuple[np.ndarray, ...] | None = None  # per agent [S, F_i], S = lengths.sum()
     measures: Mapping[str, np.ndarray] = field(default_factory=dict)  # beside the score: name -> [E]
+    rewards: np.ndarray | None = None  # [S, N], kept with the observations
 
     @property
     def episodes(self) -> int:
@@ -131,11 +132,13 @@ class Rollouts:
         if parts[0].observations is not None:
             columns = zip(*(part.observations or () for part in parts), strict=True)
             observations = tuple(np.concatenate(column) for column in columns)
+        paid = [part.rewards for part in parts if part.rewards is not None]
         return Rollouts(
             returns=np.concatenate([part.returns for part in parts]),
             lengths=np.concatenate([part.lengths for part in parts]),
             observations=observations,
             measures={name: np.concatenate([part.measures[name] for part in parts]) for name in parts[0].measures},
+            rewards=np.concatenate(paid) if len(paid) == len(parts) else None,
         )
 
 

@@ -13,7 +13,7 @@ BLOCK = 2048
 
 
 def play(game: Game, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
-    """Play one episode per seed; with `record`, keep every observation, rows in the order of the episodes."""
+    """Play one episode per seed; with `record`, keep observations and rewards, in the order of the episodes."""
     block = min(BLOCK, game.width or BLOCK)
     starts = range(0, max(len(seeds), 1), block)
     return Rollouts.join([_play_block(game, policy, seeds[start : start + block], record) for start in starts])
@@ -27,11 +27,14 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     lengths = np.zeros(episodes, np.int64)
     running = np.ones(episodes, bool)
     seen: list[Observations] = []
+    paid: list[np.ndarray] = []
     for _ in range(game.horizon):
         if record:
             seen.append(observations)
         observations, rewards, done = game.step(policy.act(observations))
         _check(observations, game)
+        if record:
+            paid.append(rewards)
         if running.all():
             returns += rewards
         else:
@@ -43,7 +46,8 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     if not np.isfinite(returns).all():
         raise InputError(f"{game.name} paid a reward that is not a number: check the game.")
     kept = tuple(_by_episode([step[i] for step in seen], lengths) for i in range(agents)) if record else None
-    return Rollouts(returns, lengths, kept, dict(game.measures()))
+    rewarded = _by_episode(paid, lengths) if record and paid else None
+    return Rollouts(returns, lengths, kept, dict(game.measures()), rewarded)
 
 
 def _by_episode(steps: list[np.ndarray], lengths: np.ndarray) -> np.ndarray:
