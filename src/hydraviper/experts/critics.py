@@ -34,9 +34,9 @@ class CriticSettings:
 
     seed: int = 0  # decides everything
     rollouts: int = 60  # played for the fit, those held out included
-    groups: int = 6  # of rollouts, each with its own share of random actions
+    group: int = 10  # rollouts that share their share of random actions, and what these are in which situation
     most_random: float = 0.5  # the last group's share; the first has none
-    held_out: int = 5  # every fifth rollout of a group is kept for the error that is reported
+    held_out: int = 5  # every fifth rollout is kept for the error that is reported
     checks: int = 6  # rollouts more, without random actions, whose returns the values are compared with
     discount: float = 0.95  # worth of a reward one step later
     hidden: int = 64  # units of each of the two hidden layers
@@ -48,7 +48,7 @@ class CriticSettings:
     target_rate: float = 0.01  # how fast the target networks follow
 
     def __post_init__(self) -> None:
-        least = {"rollouts": 2 * self.held_out, "groups": 1, "held_out": 2, "checks": 2, "hidden": 1, "updates": 1}
+        least = {"rollouts": 2 * self.held_out, "group": 1, "held_out": 2, "checks": 2, "hidden": 1, "updates": 1}
         for name, value in least.items():
             if getattr(self, name) < value:
                 raise InputError(f"{name} must be at least {value}, not {getattr(self, name)}.")
@@ -136,7 +136,7 @@ def _gather(
 ) -> _Samples:
     """Play every group of rollouts with its share of random actions."""
     counts = tuple(len(agent.actions) for agent in game.agents)
-    groups = min(settings.groups, max(1, settings.rollouts // settings.held_out))
+    groups = -(-settings.rollouts // settings.group)
     parts, wanted, acted, done = [], [], [], 0
     for group, share in enumerate(np.linspace(0, settings.most_random, groups)):
         count = (settings.rollouts + groups - 1 - group) // groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,8 @@ def marginal_kmeans(task: Task, team: Team) -> list[Team]:
     _check_size(task, team)
     percent = _percentiles(_influence(task, team))
     np.fill_diagonal(percent, 100)
-    model = KMeans(task.settings.teams, random_state=task.settings.seed % 2**32)
+    starts: Any = 10  # the stubs only know "auto"
+    model = KMeans(task.settings.teams, n_init=starts, random_state=task.settings.seed % 2**32)
     return _by_label(team, model.fit_predict(percent))
 
 
