@@ -6,7 +6,7 @@ import numba as nb
 import numpy as np
 
 from hydraviper.data import InputError, Observations, Rollouts
-from hydraviper.protocols import Game, Policy
+from hydraviper.protocols import Game, KnowsEpisodes, Policy
 
 # Episodes stepped at once: few enough for their observations to stay in the cache, many enough to forget Python.
 BLOCK = 2048
@@ -21,6 +21,7 @@ def play(game: Game, policy: Policy, seeds: np.ndarray, record: bool = False) ->
 
 def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> Rollouts:
     episodes, agents = len(seeds), len(game.agents)
+    actor = policy.begin(seeds) if isinstance(policy, KnowsEpisodes) else policy
     observations = game.reset(seeds)
     _check(observations, game)
     returns = np.zeros((episodes, agents))
@@ -31,7 +32,7 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     for _ in range(game.horizon):
         if record:
             seen.append(observations)
-        observations, rewards, done = game.step(policy.act(observations))
+        observations, rewards, done = game.step(actor.act(observations))
         _check(observations, game)
         if record:
             paid.append(rewards)

@@ -1,7 +1,7 @@
 """Joint critics for any policy by fitted Q-evaluation: what each joint action is worth if the policy goes on.
 
-The policy plays with a share of random actions (none to half of them, from group to group of rollouts), and a critic
-per agent learns Q_i(o, a) = r_i + discount * Q_i(o', policy(o')). A script, a local Q (IDQN, MPLight) or somebody's
+The policy plays with some random actions (none to half of them, from rollout to rollout), and a critic per agent
+learns Q_i(o, a) = r_i + discount * Q_i(o', policy(o')). A script, a local Q (IDQN, MPLight) or somebody's
 network gets values by which joint actions can be weighed and agents told apart that influence each other.
 """
 
@@ -34,8 +34,7 @@ class CriticSettings:
 
     seed: int = 0  # decides everything
     rollouts: int = 60  # played for the fit, those held out included
-    group: int = 10  # rollouts that share their share of random actions, and what these are in which situation
-    most_random: float = 0.5  # the last group's share; the first has none
+    most_random: float = 0.5  # of the actions, in the rollouts with most random ones
     held_out: int = 5  # every fifth rollout is kept for the error that is reported
     checks: int = 6  # rollouts more, without random actions, whose returns the values are compared with
     discount: float = 0.95  # worth of a reward one step later
@@ -48,7 +47,7 @@ class CriticSettings:
     target_rate: float = 0.01  # how fast the target networks follow
 
     def __post_init__(self) -> None:
-        least = {"rollouts": 2 * self.held_out, "group": 1, "held_out": 2, "checks": 2, "hidden": 1, "updates": 1}
+        least = {"rollouts": 2 * self.held_out, "held_out": 2, "checks": 2, "hidden": 1, "updates": 1}
         for name, value in least.items():
             if getattr(self, name) < value:
                 raise InputError(f"{name} must be at least {value}, not {getattr(self, name)}.")
@@ -81,6 +80,7 @@ def fit(
     """Fit one joint critic per agent to a policy; the engine, if there is one, plays the rollouts."""
     settings = settings or CriticSettings()
     play_on = partial(play, game) if engine is None else engine.play
+    _checked(game, policy.act(game.reset(rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 0, 1))))
     samples = _gather(game, policy, settings, play_on, on_progress)
     actions = tuple(len(agent.actions) for agent in game.agents)
     units = _Units.of(samples, settings.discount)
@@ -134,31 +134,25 @@ def _gather(
     play_on: PlayOn,
     on_progress: Callable[[str, int, int], None],
 ) -> _Samples:
-    """Play every group of rollouts with its share of random actions."""
-    counts = tuple(len(agent.actions) for agent in game.agents)
-    groups = -(-settings.rollouts // settings.group)
-    parts, wanted, acted, done = [], [], [], 0
-    for group, share in enumerate(np.linspace(0, settings.most_random, groups)):
-        count = (settings.rollouts + groups - 1 - group) // groups
-        explorer = Exploring(policy, counts, float(share), settings.seed * groups + group)
-        seeds = rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, group + 1, count)
-        parts.append(play_on(explorer, seeds, True))
-        wanted.append(_checked(game, policy.act(parts[-1].observations or ())))
-        acted.append(explorer.act(parts[-1].observations or ()))
-        done += count
-        on_progress("rollouts", done, settings.rollouts)
-    played, index = Rollouts.join(parts), np.arange(sum(map(len, acted)))
+    """Play with random actions, some rollouts at a time to show progress."""
+    explorer = Exploring(policy, tuple(len(agent.actions) for agent in game.agents), settings.most_random, 1)
+    seeds, parts = rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 1, settings.rollouts), []
+    for own in np.array_split(seeds, -(-len(seeds) // max(settings.rollouts // ROUNDS, 10))):
+        parts.append(play_on(explorer, own, True))
+        on_progress("rollouts", sum(part.episodes for part in parts), len(seeds))
+    played = Rollouts.join(parts)
     if played.observations is None or played.rewards is None:
         raise InputError("the engine kept no observations or rewards: it must where it is asked to.")
-    ends = np.cumsum(played.lengths) - 1
+    ends, index = np.cumsum(played.lengths) - 1, np.arange(len(played.rewards))
+    episode = np.repeat(np.arange(played.episodes), played.lengths)
+    wanted = _checked(game, policy.act(played.observations))
     over = np.zeros(len(index), bool)
     over[ends] = played.lengths < game.horizon
     last = np.isin(index, ends)
-    episode = np.repeat(np.arange(played.episodes), played.lengths)
     return _Samples(
         played.observations,
-        np.concatenate(acted),
-        np.concatenate(wanted),
+        explorer.changed(wanted, seeds[episode], index - (ends - played.lengths + 1)[episode]),
+        wanted,
         played.rewards,
         np.where(last, index, index + 1),
         ~over,

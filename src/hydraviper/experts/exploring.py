@@ -13,25 +13,46 @@ from hydraviper.seeding import GOLDEN, mix
 
 @dataclass(frozen=True)
 class Exploring:
-    """Acts as a policy does, but everybody takes a share of their actions at random.
+    """Acts as a policy does, but everybody takes some of their actions at random.
 
-    The random numbers are a hash of what everybody sees: no batch and no worker can change them, and what was done
-    can be computed again from what was seen.
+    How many differs from episode to episode, none to `most` of them. The episode's seed and the step decide, so no
+    batch and no worker can change it, and what was done can be told afterwards.
     """
 
     policy: Policy
     actions: tuple[int, ...]  # how many each agent has
-    share: float  # of the actions that are random
+    most: float  # the largest share of random actions
     salt: int  # another number, other random actions
 
     def act(self, observations: Observations) -> np.ndarray:
-        """One action per episode and agent, [B, N]."""
-        chosen = self.policy.act(observations)
-        if self.share == 0:
-            return chosen
-        random = _uniform(observations, self.salt, 2 * len(self.actions))
-        explores, others = random[:, ::2] < self.share, (random[:, 1::2] * self.actions).astype(np.int64)
-        return np.where(explores, others, chosen)
+        """The policy's own actions, [B, N]: without an episode, nobody explores."""
+        return self.policy.act(observations)
+
+    def begin(self, seeds: np.ndarray) -> _Explorer:
+        """Who plays the episodes of these seeds."""
+        return _Explorer(self, seeds)
+
+    def changed(self, wanted: np.ndarray, seeds: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """What is done [B, N] where the policy wants `wanted` [B, N], at steps [B] of the episodes of seeds [B]."""
+        agents = len(self.actions)
+        with np.errstate(over="ignore"):
+            episodes = mix(np.asarray(seeds, np.uint64) + mix(np.array([self.salt], np.uint64)))
+            places = mix(episodes + GOLDEN * (np.asarray(steps, np.uint64) + np.uint64(1)))
+            drawn = _fractions(mix(places[:, None] + GOLDEN * np.arange(1, 2 * agents + 1, dtype=np.uint64)))
+        explores = drawn[:, :agents] < self.most * _fractions(episodes)[:, None]
+        return np.where(explores, (drawn[:, agents:] * self.actions).astype(np.int64), wanted)
+
+
+class _Explorer:
+    """Counts the steps of some episodes."""
+
+    def __init__(self, exploring: Exploring, seeds: np.ndarray) -> None:
+        self._exploring, self._seeds, self._step = exploring, seeds, 0
+
+    def act(self, observations: Observations) -> np.ndarray:
+        wanted = self._exploring.policy.act(observations)
+        self._step += 1
+        return self._exploring.changed(wanted, self._seeds, np.full(len(wanted), self._step - 1))
 
 
 @dataclass(frozen=True)
@@ -48,11 +69,6 @@ class Yardstick:
         return self.rule.act(observations)
 
 
-def _uniform(observations: Observations, salt: int, count: int) -> np.ndarray:
-    """Numbers from 0 to 1, [B, count], by what each row shows."""
-    seen = np.concatenate(observations, axis=1).astype(np.float32) + np.float32(0)  # -0 and 0 are the same sight
-    with np.errstate(over="ignore"):
-        places = GOLDEN * np.arange(1, seen.shape[1] + 1, dtype=np.uint64) + mix(np.array([salt], np.uint64))
-        rows = mix(seen.view(np.uint32).astype(np.uint64) + places).sum(axis=1, dtype=np.uint64)
-        drawn = mix(rows[:, None] + GOLDEN * np.arange(1, count + 1, dtype=np.uint64))
-    return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
+def _fractions(values: np.ndarray) -> np.ndarray:
+    """Numbers from 0 to 1 of scrambled uint64."""
+    return (values >> np.uint64(11)).astype(np.float64) * 2.0**-53

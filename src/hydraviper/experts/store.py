@@ -247,7 +247,7 @@ def policy_digest(policy: Policy) -> str:
         students = [f"{i}:{_student_digest(tree)}" for i, tree in sorted(policy.students.items())]
         return _hash(" ".join([policy_digest(policy.expert), *students]).encode())
     if isinstance(policy, Exploring):
-        return _hash(f"{policy_digest(policy.policy)} {policy.share!r} {policy.salt}".encode())
+        return _hash(f"{policy_digest(policy.policy)} {policy.most!r} {policy.salt}".encode())
     if isinstance(policy, Yardstick):
         return _hash(f"yardstick {policy.name}".encode())
     if isinstance(policy, CriticExpert):
