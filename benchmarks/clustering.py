@@ -11,7 +11,6 @@ import argparse
 import json
 import math
 import shlex
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ import hydraviper
 from hydraviper import runs
 from hydraviper.data import Dataset, Ledger
 from hydraviper.engines.remembered import RememberedEngine
-from hydraviper.evaluation import evaluate, play_references
 from hydraviper.experts import store
 from hydraviper.experts.local_q import LocalQExpert
 from hydraviper.games import catalogue
@@ -43,39 +41,63 @@ def main() -> None:
         "joint critic": hydraviper.load_expert(asked.critic, game),
         "local Q": hydraviper.load_expert(asked.expert, game),
     }
-    cells = asked.out / "cells"
-    cells.mkdir(parents=True, exist_ok=True)
     journal = asked.out / "rollouts.journal"
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    wanted = [
+        (values, method)
+        for method in PARTITIONS
+        for values, expert in experts.items()
+        if not (method.startswith("marginal") and isinstance(expert, LocalQExpert))  # needs a joint critic, and says so
+    ]
+    rows: list[dict[str, Any]] = []
     with hydraviper.LocalEngine(catalogue.maker(game), asked.workers) as place:
         engine = RememberedEngine(place, journal, runs.subject(game), store.policy_digest)
-        rows = []
-        for values, expert in experts.items():
-            for method in PARTITIONS:
-                if method.startswith("marginal") and isinstance(expert, LocalQExpert):
-                    continue  # needs a joint critic, and says so
-                path = cells / f"{values.replace(' ', '-')}-{method}.json"
-                wanted = _wanted(asked, method, expert)
-                row = json.loads(path.read_text()) if path.exists() else None
-                if row is None or row["wanted"] != wanted:
-                    row = {"values": values, "wanted": wanted, **_cell(game, expert, engine, asked, method)}
-                    write_whole(path, json.dumps(row, indent=1))
-                rows.append(row)
-                print(_line(row), flush=True)
-        references = play_references(game, experts["local Q"], engine, asked.episodes)
+        for values, method in wanted:
+            rows.append(_finished(game, experts[values], engine, asked, values, method))
+            print(_line(rows[-1]), flush=True)
+            _write(game, experts["joint critic"], asked, rows, len(wanted))
+    journal.unlink(missing_ok=True)
+
+
+def _finished(
+    game: hydraviper.Game,
+    expert: store.StoredExpert,
+    engine: RememberedEngine,
+    asked: argparse.Namespace,
+    values: str,
+    method: str,
+) -> dict[str, Any]:
+    """A cell from its file, or run and put there."""
+    path = asked.out / "cells" / f"{values.replace(' ', '-').lower()}-{method}.json"
+    wanted = _wanted(asked, method, expert)
+    if path.exists() and (row := json.loads(path.read_text()))["wanted"] == wanted:
+        return row
+    row = {"values": values, "wanted": wanted, **_cell(game, expert, engine, asked, method)}
+    write_whole(path, json.dumps(row, indent=1))
+    return row
+
+
+def _write(
+    game: hydraviper.Game,
+    critic: store.StoredExpert,
+    asked: argparse.Namespace,
+    rows: list[dict[str, Any]],
+    cells: int,
+) -> None:
+    """The table of what is finished, whole or not."""
+    options = {name: value for name, value in vars(asked).items() if name != "out"}
+    options |= {"expert": asked.expert.name, "critic": asked.critic.name}
+    words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     result = {
-        "command": shlex.join(["python", "-m", "benchmarks.clustering", *sys.argv[1:]]),
+        "command": shlex.join(["python", "-m", "benchmarks.clustering", *words]),
         "game": game.name,
         "score": game.score.name,
-        "critic": dict(experts["joint critic"].about).get("fit"),
+        "critic": dict(critic.about).get("fit"),
+        "cells": {"finished": len(rows), "wanted": cells},
         "rows": rows,
-        "references": {
-            name: _estimate(game, played.returns)
-            for name, played in {"expert": references.expert, **references.yardsticks}.items()
-        },
     }
     write_whole(asked.out / "clustering.json", json.dumps(result, indent=1))
     write_whole(asked.out / "README.md", _markdown(result, asked))
-    journal.unlink(missing_ok=True)
 
 
 def _asked() -> argparse.Namespace:
@@ -84,10 +106,10 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--expert", type=Path, required=True, help="an expert with a local Q")
     parser.add_argument("--critic", type=Path, required=True, help="the same with a joint critic")
     parser.add_argument("--teams", type=int, default=2)
-    parser.add_argument("--iterations", type=int, default=20)
-    parser.add_argument("--train-budget", type=int, default=30)
+    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--train-budget", type=int, default=20)
     parser.add_argument("--valid-budget", type=int, default=20)
-    parser.add_argument("--episodes", type=int, default=10)
+    parser.add_argument("--episodes", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("results/clustering"))
@@ -118,7 +140,9 @@ def _cell(
     )
     ledger = Ledger()
     result = hydraviper.distill(game, expert, settings, engine=engine, ledger=ledger)
-    fields = evaluate(game, expert, result.profile.students, engine, asked.episodes)
+    seeds = rollout_seeds(0, Purpose.EVALUATE, 0, asked.episodes)
+    played = {"trees": result.profile, "expert": hydraviper.Profile(expert)}
+    scores = {name: _estimate(game, engine.play(policy, seeds).returns) for name, policy in played.items()}
     sizes = [math.prod(len(game.agents[i].actions) for i in team) for team in result.teams]
     return {
         "partition": method,
@@ -128,7 +152,8 @@ def _cell(
         "resample_seconds": ledger.seconds["resample"],
         "partition_seconds": ledger.seconds["partition"],
         "milliseconds_per_sample": 1000 * _seconds_per_sample(game, expert, engine, settings, result.teams),
-        "score": fields["score"],
+        "score": scores["trees"],
+        "expert": scores["expert"],
         "rollouts": ledger.rollouts,
         "notes": ledger.notes,
     }
@@ -169,16 +194,14 @@ def _line(row: dict[str, Any]) -> str:
     score = row["score"]
     return (
         f"| {row['values']} | {row['partition']} | {teams} | {row['largest']:,} | {row['resample_seconds']:.2f} | "
-        f"{row['milliseconds_per_sample']:.3f} | {score['mean']:.2f} ± {score['ci95']:.2f} |"
+        f"{row['milliseconds_per_sample']:.3f} | {score['mean']:.2f} ± {score['ci95']:.2f} | {score['worst']:.1f} |"
     )
 
 
 def _markdown(result: dict[str, Any], asked: argparse.Namespace) -> str:
-    whole = {row["values"]: row for row in result["rows"] if row["partition"] == "none"}
-    fastest = min((row for row in result["rows"] if row["values"] == "joint critic"), key=_per_sample)
-    ratio = _per_sample(whole["joint critic"]) / _per_sample(fastest)
-    others = "; ".join(f"{name} {row['mean']:.2f} ± {row['ci95']:.2f}" for name, row in result["references"].items())
-    samples = {row["samples"] for row in result["rows"]}
+    rows, cells = result["rows"], result["cells"]
+    samples, expert = [row["samples"] for row in rows], rows[0]["expert"]
+    unfinished = f" **{cells['finished']} of {cells['wanted']} cells are finished.**"
     lines = [
         f"# Partitions of {result['game']}",
         "",
@@ -188,21 +211,40 @@ def _markdown(result: dict[str, Any], asked: argparse.Namespace) -> str:
         f"{asked.iterations} iterations, one seed; {result['score']} (lower is better) of {asked.episodes} unseen "
         f"episodes. Resample: seconds of the step in the run ({min(samples):,} to {max(samples):,} samples, one "
         "thread, on a machine that was busy with other things), and processor time per sample for all teams, which "
-        "does not depend on that.",
+        f"hardly depends on that.{'' if cells['finished'] == cells['wanted'] else unfinished}",
         "",
-        "| values | partition | teams | largest team's joint actions | resample, s | per sample, ms | score |",
-        "|---|---|---|---|---|---|---|",
-        *map(_line, result["rows"]),
+        "| values | partition | teams | largest team's joint actions | resample, s | per sample, ms | score | worst |",
+        "|---|---|---|---|---|---|---|---|",
+        *map(_line, sorted(rows, key=lambda row: row["values"])),
         "",
-        f"On the same episodes: {others}.",
+        f"The expert itself on the same episodes: {expert['mean']:.2f} ± {expert['ci95']:.2f}. So few rollouts and one "
+        "seed do not rank the methods by their score.",
         "",
-        f"With the joint critic the best partition weighs a sample {ratio:.1f} times faster than one team does. With a "
-        f"local Q the mean is least where each agent's own value is least, so nothing is enumerated: one team of all "
-        f"agents costs {_per_sample(whole['local Q']):.3f} ms per sample, and there is nothing to cut. "
-        "`marginal-metis` and `marginal-kmeans` need the joint critic, since a local value does not react to others.",
-        "",
+        *_conclusion(rows),
     ]
     return "\n".join(lines)
+
+
+def _conclusion(rows: list[dict[str, Any]]) -> list[str]:
+    """What the table says, as far as it is filled."""
+    said = []
+    joint = [row for row in rows if row["values"] == "joint critic"]
+    if len(joint) > 1 and joint[0]["partition"] == "none":
+        fastest = min(joint[1:], key=_per_sample)
+        said.append(
+            f"With the joint critic, two teams by `{fastest['partition']}` weigh a sample "
+            f"{_per_sample(joint[0]) / _per_sample(fastest):.0f} times faster than one team of all "
+            f"({fastest['largest']:,} joint actions at most instead of {joint[0]['largest']:,})."
+        )
+    local = [row for row in rows if row["values"] == "local Q" and row["partition"] == "none"]
+    if local:
+        said.append(
+            "With a local Q the team's mean is least where each agent's own value is least, so nothing is enumerated: "
+            f"one team of all agents costs {_per_sample(local[0]):.3f} ms per sample, and there is nothing to cut. "
+            "`marginal-metis` and `marginal-kmeans` need the joint critic, since a local value does not react to "
+            "others."
+        )
+    return [" ".join(said), ""]
 
 
 def _per_sample(row: dict[str, Any]) -> float:
