@@ -39,11 +39,11 @@ class CriticSettings:
     checks: int = 6  # rollouts more, without random actions, whose returns the values are compared with
     discount: float = 0.95  # worth of a reward one step later
     hidden: int = 64  # units of each of the two hidden layers
-    updates: int = 6_000  # of the networks
+    updates: int = 4_000  # of the networks
     batch: int = 256  # samples per update
     learning_rate: float = 2e-3  # of Adam, at the start
     final_learning_rate: float = 1e-4  # at the end, along a cosine
-    weight_decay: float = 0.1  # holds back what few samples cannot show
+    weight_decay: float = 16_000  # divided by the samples: holds back what few of them cannot show
     target_rate: float = 0.01  # how fast the target networks follow
 
     def __post_init__(self) -> None:
@@ -90,10 +90,10 @@ def fit(
         ((samples.rewards - units.offset) / units.scale).astype(np.float32),
         samples.continues.astype(np.float32),
     )
-    rule = _Rule(settings, tuple((units.offset / units.scale).tolist()))
     random = generator(settings.seed, Purpose.EXPERT_TRAINING, 1)
-    learner = rule.start(random, table.now.shape[1], len(actions))
     rows, per_round = np.flatnonzero(samples.usable & ~samples.held_out), -(-settings.updates // ROUNDS)
+    rule = _Rule(settings, tuple((units.offset / units.scale).tolist()), settings.weight_decay / len(rows))
+    learner = rule.start(random, table.now.shape[1], len(actions))
     for number in range(ROUNDS):
         drawn = rows[random.integers(0, len(rows), (per_round, settings.batch))]
         learner = _learn(rule, learner, table, jnp.asarray(drawn))
@@ -244,6 +244,7 @@ class _Rule:
 
     settings: CriticSettings
     offset: tuple[float, ...]  # [N], in units
+    decay: float  # of the weights
 
     @property
     def optimizer(self) -> optax.GradientTransformation:
@@ -251,7 +252,7 @@ class _Rule:
         settings = self.settings
         floor = settings.final_learning_rate / settings.learning_rate
         schedule = optax.cosine_decay_schedule(settings.learning_rate, settings.updates, floor)
-        return optax.adamw(schedule, weight_decay=settings.weight_decay)
+        return optax.adamw(schedule, weight_decay=self.decay)
 
     def start(self, random: np.random.Generator, inputs: int, agents: int) -> _Learner:
         """Fresh critics."""
