@@ -156,6 +156,15 @@ class Policy(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsEpisodes(Protocol):
+    """A policy that plays one way or another by the episode: some actions at random, say."""
+
+    def begin(self, seeds: np.ndarray) -> Policy:
+        """Who plays the episodes of these seeds (uint64 [B]), step after step; the seeds alone decide how."""
+        ...
+
+
 class Expert(Protocol):
     """A policy that also knows what actions are worth."""
 

@@ -1,4 +1,8 @@
-"""A run is a folder: settings.json, ledger.jsonl, trees.json, summary.json and report.html."""
+"""A run is a folder: settings.json, ledger.jsonl, trees.json, summary.json and report.html.
+
+While it is under way, rollouts that took seconds each are kept there, too, so that a run that was killed goes on where
+it was.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from typing import Any
 from hydraviper import evaluation, pictures
 from hydraviper.algorithm import Distilled, Progress, distill
 from hydraviper.data import InputError, Ledger
+from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.protocols import Engine, Game
@@ -23,6 +28,8 @@ from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
 from hydraviper.variants import Variant
 from hydraviper.version import __version__
+
+JOURNAL = "rollouts.journal"
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,7 @@ def claimed(run: Run, folder: Path) -> Iterator[None]:
     with _as_input_error(folder):
         _check_folder(run, folder)
         folder.mkdir(parents=True, exist_ok=True)
+        resumed = (folder / "settings.json").is_file()
         ledger = (folder / "ledger.jsonl").open("a")
     with ledger:
         try:
@@ -76,7 +84,9 @@ def claimed(run: Run, folder: Path) -> Iterator[None]:
         try:
             yield
         except InputError:
-            for name in ("settings.json", "ledger.jsonl"):
+            if resumed:
+                raise  # what was played before is still worth something
+            for name in ("settings.json", "ledger.jsonl", JOURNAL):
                 (folder / name).unlink(missing_ok=True)
             with suppress(OSError):
                 folder.rmdir()  # only if nothing else is in it
@@ -107,13 +117,25 @@ def _check_folder(run: Run, folder: Path) -> None:
             raise InputError(f"{folder} already holds another run: pass a new folder with --out.")
 
 
+def subject(game: Game) -> str:
+    """What rollouts of a game are remembered under."""
+    return json.dumps([game.name, dict(game.parameters), __version__], sort_keys=True)
+
+
 def execute(run: Run, folder: Path, engine: Engine, episodes: int, command: str, progress: Progress) -> dict[str, Any]:
     """Distill into a claimed folder and evaluate on unseen seeds; returns the object that `--json` prints."""
     start = time.perf_counter()
     ledger = Ledger(folder / "ledger.jsonl")
-    result = distill(run.game, run.expert, run.settings, run.variant, engine, ledger, progress)
+    place = engine
+    if isinstance(engine, PiecewiseEngine) and not getattr(run.game, "compiled", False):  # else playing is quicker
+        place = RememberedEngine(engine, folder / JOURNAL, subject(run.game), store.policy_digest)
+    result = distill(run.game, run.expert, run.settings, run.variant, place, ledger, progress)
     seconds = {"total": time.perf_counter() - start, **ledger.seconds}
-    fields = evaluation.evaluate(run.game, run.expert, result.profile.students, engine, episodes)
+    fields = evaluation.evaluate(run.game, run.expert, result.profile.students, place, episodes)
+    if isinstance(place, RememberedEngine) and place.resumed:
+        ledger.note(
+            f"The run was interrupted and took {place.resumed} rollouts from before; seconds count what came after."
+        )
     progress("evaluated", 1, 1)
     summary = {
         "game": run.game.name,
@@ -165,6 +187,7 @@ def _write(run: Run, result: Distilled, summary: dict[str, Any], folder: Path) -
     page = render_report(summary, trees.agents, trees.trees, result.ledger.lines, result.ledger.notes, drawn)
     file.write_whole(folder / "report.html", page)
     file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
+    (folder / JOURNAL).unlink(missing_ok=True)
 
 
 def _selection(run: Run, result: Distilled) -> list[dict[str, Any]]:
