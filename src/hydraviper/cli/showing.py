@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hydraviper import edits
 from hydraviper.cli.common import AgentName, RunPath, app
 from hydraviper.data import InputError
 from hydraviper.trees import file
@@ -40,4 +41,10 @@ def show(
         names = ", ".join(own.name for own in trees.agents)
         raise InputError(f"an SVG shows one tree: choose an --agent of {names}.")
     for own, tree in zip(trees.agents, trees.trees, strict=True):
-        print(to_text(own, tree) if form is ShowFormat.text else to_svg(own, tree))
+        if form is ShowFormat.svg:
+            print(to_svg(own, tree))
+            continue
+        print(to_text(own, tree))
+        for record in trees.edits:
+            if record["agent"] == own.name:
+                print(f"edited by hand: {edits.in_words(record)}\n")
