@@ -79,7 +79,7 @@ def export(
 def _files(trees: file.TreesFile, form: Format, path: Path | None) -> dict[Path, file.TreesFile]:
     """What goes where: one file, or one per agent in a folder."""
     path = path or Path()
-    is_folder = path.is_dir() or (form.one_agent and len(trees.agents) > 1)
+    is_folder = path.is_dir() or (form.one_agent and len(trees.agents) > 1) or (not path.suffix and not path.exists())
     if is_folder and path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file, and there is one to write per agent: pass a folder with --out.")
     if not is_folder:
