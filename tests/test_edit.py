@@ -189,6 +189,12 @@ def test_edit_and_undo(call, navigation):
     twice = load(run)
     assert [edit["what"] for edit in twice.edits] == ["threshold", "split"]
     assert "expert" not in json.loads((run / "summary.json").read_text())  # was measured on other episodes
+    # a third one is compared with the expert again: its episodes are those of the run
+    assert call("edit", run, "--agent", "agent-0", "--node", 0, "--cut")[0] == 0
+    again, first = (json.loads(text) for text in ((run / "summary.json").read_text(), original["run/summary.json"]))
+    assert (again["expert"], again["score"]["episodes"]) == (first["expert"], 20)
+    assert call("edit", run, "--undo")[0] == 0
+    assert load(run).to_json() == twice.to_json()
     assert call("edit", run, "--undo")[0] == 0
     assert load(run).to_json() == edited.to_json()
     code, printed, _ = call("edit", run, "--undo", "--json")
@@ -208,6 +214,7 @@ def test_edits_that_are_refused_touch_nothing(call, navigation):
     refuses(call, "did you mean 'agent-1'", "edit", "run", "--agent", "agnet-1", "--node", 0, "--cut")
     refuses(call, "pass --agent and --node", "edit", "run", "--threshold", 3)
     refuses(call, "pass it alone", "edit", "run", "--undo", "--node", 3)
+    refuses(call, "pass it alone", "edit", "run", "--undo", "--threshold", 3)
     refuses(call, "--episodes must be at least 2", *whom, node, "--threshold", 3, "--episodes", 1)
     refuses(call, "--seed must be", *whom, node, "--threshold", 3, "--seed", -1)
     refuses(call, "--workers must be", *whom, node, "--threshold", 3, "--workers", 0)

@@ -43,6 +43,12 @@ class Measured:
     fields: Mapping[str, Any]
 
 
+def usual_episodes(trees: TreesFile, game: Game) -> int:
+    """As many as the trees were scored on before their first edit, or what suits the game."""
+    score = trees.edits[0]["undo"]["score"] if trees.edits else trees.score
+    return int((score or {}).get("episodes") or game.recommended.evaluation_episodes)
+
+
 def measure(trees: TreesFile, agent: str, wish: Wish, bench: Bench, summary: Mapping[str, Any]) -> Measured:
     """Apply an edit and play the trees before and after it on the same episodes.
 
@@ -176,11 +182,12 @@ def _report(run: Path, trees: TreesFile, summary: Mapping[str, Any]) -> str:
 
 def _fields(summary: Mapping[str, Any], bench: Bench, students: Mapping[int, Tree], played: Rollouts) -> dict[str, Any]:
     """The measured fields of the summary; what was measured on other episodes is left out, not compared with."""
-    known = summary.get("score") or {}
-    same = known.get("episodes") == bench.episodes and bench.seed == 0
-    fields: dict[str, Any] = {"score": score_fields(bench.game, played, known.get("jam_threshold") if same else None)}
-    if not same:
-        return fields
+    earlier = [summary, *reversed(summary.get("before_edits", ()))]
+    same = [old for old in earlier if "expert" in old and old["score"].get("episodes") == bench.episodes]
+    if not same or bench.seed != 0:  # a run is scored with seed 0
+        return {"score": score_fields(bench.game, played)}
+    summary = same[0]
+    fields: dict[str, Any] = {"score": score_fields(bench.game, played, summary["score"].get("jam_threshold"))}
     fields |= {name: summary[name] for name in ("expert", "yardsticks") if name in summary}
     if "measures" in summary:
         fields["measures"] = {

@@ -11,9 +11,7 @@ import typer
 from hydraviper import edits
 from hydraviper.cli.common import (
     CORES,
-    AgentName,
     AsJson,
-    Episodes,
     ExpertFile,
     RunPath,
     Seed,
@@ -34,7 +32,7 @@ from hydraviper.trees.words import to_text
 @app.command()
 def edit(
     run: RunPath,
-    agent: AgentName = None,
+    agent: Annotated[str | None, typer.Option(help="Whose tree.")] = None,
     node: Annotated[int | None, typer.Option(help="The node's number, as `show` gives it.")] = None,
     threshold: Annotated[float | None, typer.Option(help="A new threshold.")] = None,
     feature: Annotated[str | None, typer.Option(help="Another feature to ask for.")] = None,
@@ -45,7 +43,7 @@ def edit(
     right: Annotated[str | None, typer.Option(help="The split's answer where no; default: what was there.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take back the last edit.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost and write nothing.")] = False,
-    episodes: Episodes = None,
+    episodes: Annotated[int | None, typer.Option(help="Episodes to compare on; default: as of the run.")] = None,
     seed: Seed = 0,
     expert: ExpertFile = None,
     workers: Workers = CORES,
@@ -56,7 +54,7 @@ def edit(
     run = edits.home(run)
     summary = edits.read_summary(run)
     if undo:
-        if node is not None or agent is not None or dry_run:
+        if dry_run or cut or any(v is not None for v in (agent, node, threshold, feature, action, split, left, right)):
             raise InputError("--undo takes back the last edit, whatever it was: pass it alone.")
         _undo(run, trees, summary, as_json)
         return
@@ -67,9 +65,9 @@ def edit(
     place = trees.place(agent)
     game = catalogue.make(trees.game, trees.parameters)
     teacher = expert_of(run, trees, game, expert, workers)
-    known = (trees.score or {}).get("episodes") or game.recommended.evaluation_episodes
+    episodes = edits.usual_episodes(trees, game) if episodes is None else episodes
     with engine_for(game, workers) as engine:
-        bench = edits.Bench(game, teacher, engine, known if episodes is None else episodes, seed)
+        bench = edits.Bench(game, teacher, engine, episodes, seed)
         measured = edits.measure(trees, agent, wish, bench, summary)
     report = None
     if not dry_run:
