@@ -174,6 +174,11 @@ def _report(run: Path, trees: TreesFile, summary: Mapping[str, Any]) -> str:
     ledger = run / "ledger.jsonl"
     lines = [json.loads(line) for line in ledger.read_text().splitlines()] if ledger.is_file() else []
     notes = [f"Edited by hand: {in_words(record)}" for record in trees.edits]
+    if notes:
+        notes.append(
+            "The score is that of the episodes by which the edits were judged: `hydraviper evaluate RUN --seed 1` scores "
+            "on others. An edited tree's counts are those of the episodes that it played then, not of its training."
+        )
     return render_report(summary, trees.agents, trees.trees, lines, [*summary.get("notes", ()), *notes])
 
 
