@@ -61,6 +61,11 @@ def slow_grow_together(features, actions, weights, bins, depth, draws):
             else frontier(node["children"][0], level) + frontier(node["children"][1], level)
         )
 
+    for i in draws.permutation(len(bins)):
+        votes = [sum(projected(j, row, 0) == actions[j][row] for j in members) for row in range(len(actions[0]))]
+        staying = [row for row in roots[i]["kept"] if 2 * votes[row] > len(bins)] or roots[i]["kept"]
+        roots[i] |= {"kept": staying, "cart": fit(i, staying, depth)}
+
     grown = dict.fromkeys(members, 0)
     for level in range(depth):
         for i in draws.permutation(len(bins)):

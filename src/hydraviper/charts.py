@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, isfinite, log10
-from typing import Any
+from typing import Any, TypeVar
 
 from hydraviper.trees.svg import INK, SOFT, document, tag, text, text_width
 from hydraviper.trees.words import number, percent
 
+Named = TypeVar("Named")
 GRID = "#e6e9ed"
 WIDTH = 1024.0
 
@@ -58,7 +59,7 @@ def dot_plot(title: str, rows: Sequence[Row], lower_is_better: bool, width: floa
     left = 24 + max([text_width(row.label, 13) for row in rows])
     right = width - 24 - max([text_width(dot.label, 13) for row in rows for dot in row.dots])
     ends = [dot.mean + side * _known(dot.ci95) for row in rows for dot in row.dots for side in (-1, 1)]
-    low, high, ticks = _axis(min(ends), max(ends), 6)
+    low, high, ticks = axis(min(ends), max(ends), 6)
 
     def at(value: float) -> float:
         return left + (value - low) / (high - low) * (right - left)
@@ -74,7 +75,7 @@ def dot_plot(title: str, rows: Sequence[Row], lower_is_better: bool, width: floa
         y += tall
     for tick in ticks:
         parts.insert(0, tag("path", d=f"M{at(tick):.1f} 34V{y:.1f}", stroke=GRID))
-        parts.append(text(at(tick), y + 16, _tick(tick), font_size=11, fill=SOFT, text_anchor="middle"))
+        parts.append(text(at(tick), y + 16, tick_text(tick), font_size=11, fill=SOFT, text_anchor="middle"))
     hint, x, anchor = ("← better", left, "start") if lower_is_better else ("better →", right, "end")
     parts.append(text(x, 22, hint, font_size=12, font_weight="bold", text_anchor=anchor))
     middle = (left + right) / 2
@@ -97,7 +98,7 @@ def line_chart(
     """Values per iteration, the chosen iteration ringed; lines carry their names at the right end."""
     count = max(len(line.values) for line in lines)
     seen = [value for line in lines for _, value in _points(line)]
-    low, high, ticks = _axis(min(seen), max(seen), 4)
+    low, high, ticks = axis(min(seen), max(seen), 4)
     named = [line for line in lines if line.label]
     left, right = 60.0, width - 22 - max([text_width(line.label, 12) for line in named], default=0)
     top, bottom = 36.0, height - 36
@@ -109,7 +110,7 @@ def line_chart(
     for tick in ticks:
         y = at(1, tick)[1]
         parts.append(tag("path", d=f"M{left:.1f} {y:.1f}H{right:.1f}", stroke=GRID))
-        label = percent(tick) if as_percent else _tick(tick)
+        label = percent(tick) if as_percent else tick_text(tick)
         parts.append(text(left - 8, y + 4, label, font_size=11, fill=SOFT, text_anchor="end"))
     for iteration in _some(count):
         x = at(iteration, low)[0]
@@ -117,7 +118,7 @@ def line_chart(
     parts.append(text((left + right) / 2, bottom + 31, "iteration", font_size=11, fill=SOFT, text_anchor="middle"))
     parts += [_path(line, at, as_percent) for line in lines]
     ends = [(at(*known[-1])[1], line) for line in named if (known := _points(line))]
-    for y, line in _spread(ends, 14):
+    for y, line in spread(ends, 14):
         parts.append(text(right + 6, y + 4, line.label, font_size=12, fill=INK))
         parts.append(tag("path", d=f"M{right - 4:.1f} {y:.1f}h7", stroke=line.colour, stroke_width=3))
     return document(width, height, title, *parts)
@@ -196,7 +197,7 @@ def _known(value: float) -> float:
     return value if isfinite(value) else 0.0
 
 
-def _axis(low: float, high: float, about: int) -> tuple[float, float, list[float]]:
+def axis(low: float, high: float, about: int) -> tuple[float, float, list[float]]:
     """An axis that holds the values with a little air, and about so many round numbers on it."""
     if high - low <= 1e-9 * max(abs(low), abs(high), 1e-9):
         low, high = low - 0.05 * (abs(low) or 1), high + 0.05 * (abs(high) or 1)
@@ -208,7 +209,8 @@ def _axis(low: float, high: float, about: int) -> tuple[float, float, list[float
     return low, high, [step * k for k in range(ceil(low / step), floor(high / step) + 1)]
 
 
-def _tick(value: float) -> str:
+def tick_text(value: float) -> str:
+    """A number at an axis."""
     return number(value, 6).replace("-", "−")
 
 
@@ -218,8 +220,8 @@ def _some(count: int) -> list[int]:
     return list(range(1, count + 1)) if step == 1 else [1, *range(step, count + 1, step)]
 
 
-def _spread(ends: Sequence[tuple[float, Line]], apart: float) -> list[tuple[float, Line]]:
-    """Move labels that would overlap away from each other."""
+def spread(ends: Sequence[tuple[float, Named]], apart: float) -> list[tuple[float, Named]]:
+    """Move labels that would overlap away from each other, given as heights with whatever belongs to them."""
     placed = sorted(ends, key=lambda end: end[0])
     ys = [y for y, _ in placed]
     for k in range(1, len(ys)):

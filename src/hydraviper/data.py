@@ -79,6 +79,14 @@ class Derived:
 
 
 @dataclass(frozen=True)
+class Icons:
+    """A small drawing for each action of an agent."""
+
+    drawings: tuple[str, ...]  # one per action: SVG elements in a square from (0, 0) to `trees.render.PICTURE`
+    meaning: str  # how to read them, in a sentence
+
+
+@dataclass(frozen=True)
 class Score:
     """The number people read: a weighted sum of an episode's returns plus a constant."""
 
@@ -116,6 +124,9 @@ class Rollouts:
     lengths: np.ndarray  # [E] steps
     observations: tuple[np.ndarray, ...] | None = None  # per agent [S, F_i], S = lengths.sum()
     measures: Mapping[str, np.ndarray] = field(default_factory=dict)  # beside the score: name -> [E]
+    trace: np.ndarray | None = (
+        None  # [E, T] the score of each step, if the game has a clock; nan after an episode's end
+    )
 
     @property
     def episodes(self) -> int:
@@ -131,11 +142,13 @@ class Rollouts:
         if parts[0].observations is not None:
             columns = zip(*(part.observations or () for part in parts), strict=True)
             observations = tuple(np.concatenate(column) for column in columns)
+        traces = [part.trace for part in parts if part.trace is not None]
         return Rollouts(
             returns=np.concatenate([part.returns for part in parts]),
             lengths=np.concatenate([part.lengths for part in parts]),
             observations=observations,
             measures={name: np.concatenate([part.measures[name] for part in parts]) for name in parts[0].measures},
+            trace=np.concatenate(traces) if traces else None,
         )
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hydraviper import pictures
 from hydraviper.data import Estimate, InputError, Rollouts
-from hydraviper.evaluation import score_fields
+from hydraviper.evaluation import over_time, score_fields
 from hydraviper.profile import Profile
-from hydraviper.protocols import Engine, Expert, Game, HasDerived, HasOpponents
+from hydraviper.protocols import Engine, Expert, Game, HasClock, HasDerived, HasOpponents
 from hydraviper.report import render_report
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees import edit, file
@@ -21,7 +22,7 @@ from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
 from hydraviper.version import __version__
 
-_MEASURED = ("score", "expert", "yardsticks", "measures", "opponents")  # of a summary
+_MEASURED = ("score", "expert", "yardsticks", "measures", "opponents", "over_time")  # of a summary
 
 
 @dataclass(frozen=True)
@@ -131,16 +132,17 @@ def read_summary(run: Path) -> dict[str, Any]:
     return summary if isinstance(summary, dict) else {}
 
 
-def save(run: Path, old: TreesFile, new: TreesFile, summary: Mapping[str, Any]) -> Path | None:
+def save(run: Path, old: TreesFile, new: TreesFile, summary: Mapping[str, Any], game: Game | None) -> Path | None:
     """Write trees.json whole, with summary and report where the run has them; returns the report's path."""
     path = run / "trees.json" if run.is_dir() else run
     if file.load(path).to_json() != old.to_json():
         raise InputError(f"{path} was changed by something else meanwhile: nothing was written, repeat the edit.")
     contents = {path: json.dumps(new.to_json(), indent=1)}
-    report = run / "report.html" if summary else None
-    if report is not None:
+    report = None
+    if summary and game is not None:
+        report = run / "report.html"
         contents[run / "summary.json"] = json.dumps(summary, indent=1)
-        contents[report] = _report(run, new, summary)
+        contents[report] = _report(run, new, summary, game)
     halves = {target: target.with_name(target.name + ".part") for target in contents}
     try:
         for target, half in halves.items():
@@ -170,16 +172,19 @@ def after_undo(summary: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, **({"before_edits": stack} if stack else {})}
 
 
-def _report(run: Path, trees: TreesFile, summary: Mapping[str, Any]) -> str:
+def _report(run: Path, trees: TreesFile, summary: Mapping[str, Any], game: Game) -> str:
     ledger = run / "ledger.jsonl"
     lines = [json.loads(line) for line in ledger.read_text().splitlines()] if ledger.is_file() else []
     notes = [f"Edited by hand: {in_words(record)}" for record in trees.edits]
     if notes:
         notes.append(
-            "The score is that of the episodes by which the edits were judged: `hydraviper evaluate RUN --seed 1` scores "
-            "on others. An edited tree's counts are those of the episodes that it played then, not of its training."
+            "The score is that of the episodes by which the edits were judged: `hydraviper evaluate RUN --seed 1` "
+            "scores on others. An edited tree's counts are those of the episodes that it played then."
         )
-    return render_report(summary, trees.agents, trees.trees, lines, [*summary.get("notes", ()), *notes])
+    places = {agent.name: i for i, agent in enumerate(game.agents)}
+    teams = [tuple(places[name] for name in team) for team in summary.get("teams", ())] or game.teams
+    drawn = pictures.draw(game, teams)
+    return render_report(summary, trees.agents, trees.trees, lines, [*summary.get("notes", ()), *notes], drawn)
 
 
 # --------------------------------------------------------------------------- numbers
@@ -199,6 +204,9 @@ def _fields(summary: Mapping[str, Any], bench: Bench, students: Mapping[int, Tre
             name: {**sides, "trees": _plain(Estimate.of(played.measures[name]))} if name in played.measures else sides
             for name, sides in summary["measures"].items()
         }
+    if "over_time" in summary and isinstance(bench.game, HasClock):
+        new, old = over_time(bench.game, bench.game.step_minutes, {"trees": played}), summary["over_time"]
+        fields["over_time"] = {**old, "policies": {**old["policies"], **new["policies"]}}
     if "opponents" in summary and isinstance(bench.game, HasOpponents):
         seeds = rollout_seeds(bench.seed, Purpose.EVALUATE, 0, bench.episodes)
         scripts = bench.game.opponents()

@@ -10,8 +10,10 @@ import numpy as np
 
 from hydraviper.data import Estimate, InputError, Rollouts
 from hydraviper.profile import Profile
-from hydraviper.protocols import CanJam, Engine, Expert, Game, HasOpponents, HasYardsticks, Student
+from hydraviper.protocols import CanJam, Engine, Expert, Game, HasClock, HasOpponents, HasYardsticks, Student
 from hydraviper.seeding import Purpose, rollout_seeds
+
+SMOOTHED = 3.0  # minutes of the running mean in which a score is followed through an episode
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,9 @@ def evaluate(
         }
     if references.yardsticks:
         fields["yardsticks"] = {name: _estimate(game, played, jam) for name, played in references.yardsticks.items()}
+    who = {**({"trees": trees} if students else {}), "expert": teacher, **references.yardsticks}
+    if isinstance(game, HasClock):
+        fields["over_time"] = over_time(game, game.step_minutes, who)
     if isinstance(game, HasOpponents):
         fields["opponents"] = {
             name: {
@@ -85,6 +90,42 @@ def score_fields(game: Game, rollouts: Rollouts, jam: float | None = None) -> di
         "lower_is_better": game.score.lower_is_better,
     }
     return fields if jam is None else {**fields, "jam_threshold": jam}
+
+
+def over_time(game: Game, step_minutes: float, who: Mapping[str, Rollouts]) -> dict[str, Any]:
+    """How the score runs through an episode: per step the median, the middle 80 % and the worst episode's.
+
+    Every episode is smoothed by a running mean first, because signals make queues come and go.
+    """
+    policies: dict[str, Any] = {}
+    window = 1 + 2 * min(round(SMOOTHED / step_minutes / 2), game.horizon // 16)  # odd, so that it has a middle
+    for name, played in who.items():
+        if played.trace is None:
+            continue
+        scores = game.score.of(played.returns)
+        worst = int(scores.argmax() if game.score.lower_is_better else scores.argmin())
+        reached = ~np.isnan(played.trace).all(axis=0)  # steps that some episode has
+        trace = _running_mean(played.trace[:, reached], window)
+        low, median, high = np.nanpercentile(trace, (10, 50, 90), axis=0)
+        lines = {"low": low, "median": median, "high": high, "worst": trace[worst]}
+        policies[name] = {line: [_rounded(value) for value in values] for line, values in lines.items()}
+    smoothed = window * step_minutes if window > 1 else 0.0
+    return {"step_minutes": step_minutes, "smoothed_minutes": smoothed, "policies": policies}
+
+
+def _running_mean(values: np.ndarray, window: int) -> np.ndarray:
+    """The mean of what is known around each column, [E, T]; what is not known stays so."""
+    known = ~np.isnan(values)
+    padding = ((0, 0), (window // 2, window // 2))
+    sums, counts = (
+        np.lib.stride_tricks.sliding_window_view(np.pad(part, padding), window, axis=1).sum(axis=2)
+        for part in (np.where(known, values, 0.0), known.astype(float))
+    )
+    return np.where(known, sums / np.maximum(counts, 1), np.nan)
+
+
+def _rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 2)
 
 
 def jam_threshold(game: Game, references: References) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from hydraviper.data import Agent, Derived, Observations, Recommended, Rollouts, Score, Team
+from hydraviper.data import Agent, Derived, Icons, Observations, Recommended, Rollouts, Score, Team
 
 
 @runtime_checkable
@@ -122,6 +122,29 @@ class HasPhases(Protocol):
     @property
     def served(self) -> tuple[np.ndarray, ...]:
         """Per agent, bool [A, G]: the movements that each phase lets go, in the order of the pressures."""
+        ...
+
+
+@runtime_checkable
+class HasClock(Protocol):
+    """A game whose score of a single step means something, so that rollouts keep it and reports draw it over time."""
+
+    @property
+    def step_minutes(self) -> float:
+        """How long a step takes in the world."""
+        ...
+
+
+@runtime_checkable
+class HasPictures(Protocol):
+    """A game that can be drawn."""
+
+    def map_svg(self, teams: Sequence[Team]) -> str:
+        """Where the agents are, numbered, in the colours of their teams, as an SVG document."""
+        ...
+
+    def action_icons(self, agent: int) -> Icons:
+        """A small drawing of each action of an agent."""
         ...
 
 

@@ -6,7 +6,7 @@ import numba as nb
 import numpy as np
 
 from hydraviper.data import InputError, Observations, Rollouts
-from hydraviper.protocols import Game, Policy
+from hydraviper.protocols import Game, HasClock, Policy
 
 # Episodes stepped at once: few enough for their observations to stay in the cache, many enough to forget Python.
 BLOCK = 2048
@@ -27,7 +27,8 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     lengths = np.zeros(episodes, np.int64)
     running = np.ones(episodes, bool)
     seen: list[Observations] = []
-    for _ in range(game.horizon):
+    trace = np.full((episodes, game.horizon), np.nan) if isinstance(game, HasClock) else None
+    for step in range(game.horizon):
         if record:
             seen.append(observations)
         observations, rewards, done = game.step(policy.act(observations))
@@ -36,6 +37,8 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
             returns += rewards
         else:
             returns[running] += rewards[running]
+        if trace is not None:  # scaled so that the mean over the steps is the episode's score
+            trace[running, step] = game.score.of(rewards * game.horizon)[running]
         lengths += running
         running &= ~done
         if not running.any():
@@ -43,7 +46,7 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     if not np.isfinite(returns).all():
         raise InputError(f"{game.name} paid a reward that is not a number: check the game.")
     kept = tuple(_by_episode([step[i] for step in seen], lengths) for i in range(agents)) if record else None
-    return Rollouts(returns, lengths, kept, dict(game.measures()))
+    return Rollouts(returns, lengths, kept, dict(game.measures()), trace)
 
 
 def _by_episode(steps: list[np.ndarray], lengths: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hydraviper import evaluation
+from hydraviper import evaluation, pictures
 from hydraviper.algorithm import Distilled, Progress, distill
 from hydraviper.data import InputError, Ledger
 from hydraviper.experts import store
@@ -161,7 +161,8 @@ def trees_of(run: Run, result: Distilled, score: Mapping[str, Any] | None) -> fi
 def _write(run: Run, result: Distilled, summary: dict[str, Any], folder: Path) -> None:
     trees = trees_of(run, result, summary["score"])
     file.write_whole(folder / "summary.json", json.dumps(summary, indent=1))
-    page = render_report(summary, trees.agents, trees.trees, result.ledger.lines, result.ledger.notes)
+    drawn = pictures.draw(run.game, result.teams)
+    page = render_report(summary, trees.agents, trees.trees, result.ledger.lines, result.ledger.notes, drawn)
     file.write_whole(folder / "report.html", page)
     file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
 

@@ -48,7 +48,8 @@ GameName = Annotated[str, typer.Argument(metavar="GAME", help="A game by name, e
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a trees.json.")]
 AgentName = Annotated[str | None, typer.Option("--agent", help="One agent's tree; default: all.")]
 ExpertFile = Annotated[
-    Path | None, typer.Option("--expert", help="An expert made by `train`; default: the shipped one.")
+    Path | None,
+    typer.Option("--expert", help="A file made by `train`, or idqn, mplight or maddpg for one that ships."),
 ]
 Workers = Annotated[int, typer.Option(help="Cores to use; the result does not depend on it.")]
 Seed = Annotated[int, typer.Option(help="Names every random choice.")]
@@ -69,7 +70,7 @@ def game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, s
     if workers < 1:
         raise InputError(f"--workers must be at least 1, not {workers}.")
     game = catalogue.make(spec)
-    expert = store.shipped(game) if path is None else store.load(path, game)
+    expert = _expert(path, game)
     if expert.about.get("parameters", dict(game.parameters)) != dict(game.parameters):
         err.print(f"Note: the expert was trained with {expert.about['parameters']}, not {dict(game.parameters)}.")
     return game, replace(expert, workers=workers)
@@ -83,10 +84,28 @@ def expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, w
         noted = runs.settings_in(run if run.is_dir() else run.parent).get("expert")
         named = noted.get("file") if isinstance(noted, dict) and noted.get("hash") == trees.made["expert"] else None
         path = None if named is None else Path(named)
-    expert = store.shipped(game) if path is None else store.load(path, game)
+    if path is None:
+        made_by = (expert for expert in store.all_shipped(game) if store.digest(expert) == trees.made["expert"])
+        expert = next(made_by, None) or store.shipped(game)
+    else:
+        expert = _expert(path, game)
     if store.digest(expert) != trees.made["expert"]:
         err.print("Note: the trees were made from another expert than the one they are compared with.", style="yellow")
     return replace(expert, workers=workers)
+
+
+EXPERTS = ("maddpg", "idqn", "mplight")  # ways to train; each also names the expert that ships, where there is one
+
+
+def is_file(path: Path | None) -> bool:
+    """Tell whether --expert names a file rather than an expert that ships."""
+    return path is not None and (path.exists() or str(path) not in EXPERTS)
+
+
+def _expert(path: Path | None, game: Game) -> store.StoredExpert:
+    if path is not None and is_file(path):
+        return store.load(path, game)
+    return store.shipped(game, None if path is None else str(path))
 
 
 def engine_for(game: Game, workers: int) -> LocalEngine:

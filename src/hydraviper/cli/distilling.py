@@ -32,6 +32,7 @@ from hydraviper.cli.common import (
     engine_for,
     expert_of,
     game_and_expert,
+    is_file,
     out,
     point_to_latest,
     progress_bar,
@@ -94,7 +95,9 @@ def distill(
         drop_quantile=drop_quantile,
         **({} if ucb_scale is None else {"ucb_scale": ucb_scale}),
     )
-    run = runs.Run(made, teacher, variant_named(algorithm), settings, None if expert is None else str(expert.resolve()))
+    run = runs.Run(
+        made, teacher, variant_named(algorithm), settings, str(expert.resolve()) if expert and is_file(expert) else None
+    )
     folder = out_folder or runs.free_folder(run, Path("runs"))
     episodes = made.recommended.evaluation_episodes if episodes is None else episodes
     check_episodes(episodes)

@@ -71,7 +71,7 @@ def edit(
         measured = edits.measure(trees, agent, wish, bench, summary)
     report = None
     if not dry_run:
-        report = edits.save(run, trees, measured.trees, edits.after_edit(summary, measured.fields))
+        report = edits.save(run, trees, measured.trees, edits.after_edit(summary, measured.fields), game)
     record = {key: value for key, value in measured.trees.edits[-1].items() if key != "undo"}
     if as_json:
         print(json.dumps({"run": str(run), **record, "written": not dry_run, "report": _path(report)}))
@@ -87,7 +87,8 @@ def edit(
 def _undo(run: Path, trees: file.TreesFile, summary: dict[str, Any], as_json: bool) -> None:
     back = edits.undo(trees)
     last = trees.edits[-1]
-    report = edits.save(run, trees, back, edits.after_undo(summary))
+    game = catalogue.make(trees.game, trees.parameters) if summary else None  # it draws itself in the report
+    report = edits.save(run, trees, back, edits.after_undo(summary), game)
     if as_json:
         undone = {key: last[key] for key in ("agent", "node", "what", "before", "after")}
         left = len(back.edits)

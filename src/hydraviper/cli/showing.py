@@ -1,50 +1,130 @@
-"""`hydraviper show`."""
+"""`hydraviper show` and `hydraviper map`."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from hydraviper import edits
-from hydraviper.cli.common import AgentName, RunPath, app
-from hydraviper.data import InputError
+from hydraviper.cli.common import AgentName, GameName, RunPath, app, err
+from hydraviper.data import Icons, InputError, Team
+from hydraviper.games import catalogue
+from hydraviper.protocols import Game, HasPictures
+from hydraviper.timeline import time_chart
 from hydraviper.trees import file
 from hydraviper.trees.export import only, to_dot
+from hydraviper.trees.export.common import heading
 from hydraviper.trees.render import to_svg
 from hydraviper.trees.words import to_text
 
 
 class ShowFormat(StrEnum):
-    """How a tree is shown."""
+    """How a tree is shown, or what else is drawn."""
 
     text = "text"
     svg = "svg"
     dot = "dot"
+    map = "map"
+    queues = "queues"
 
 
 @app.command()
 def show(
     run: RunPath,
     agent: AgentName = None,
-    form: Annotated[ShowFormat, typer.Option("--format", help="text, svg or dot (Graphviz).")] = ShowFormat.text,
+    form: Annotated[
+        ShowFormat,
+        typer.Option("--format", help="text, svg or dot (Graphviz); of a traffic run also map and queues, as SVG."),
+    ] = ShowFormat.text,
 ) -> None:
     """Show trees as text, as a picture (SVG) or as a graph (DOT), with the numbers of their nodes."""
     trees = file.load(run)
     if agent is not None:
         trees = only(trees, trees.place(agent))
-    if form is ShowFormat.dot:
-        print(to_dot(trees), end="")
-        return
-    if form is ShowFormat.svg and len(trees.agents) > 1:
-        names = ", ".join(own.name for own in trees.agents)
-        raise InputError(f"an SVG shows one tree: choose an --agent of {names}.")
+    match form:
+        case ShowFormat.text:
+            _print_text(trees)
+        case ShowFormat.svg:
+            print(drawing(trees), end="")
+        case ShowFormat.dot:
+            print(to_dot(trees), end="")
+        case ShowFormat.map:
+            game = catalogue.make(trees.game, trees.parameters)
+            print(_map(game, _teams(game, _summary(run).get("teams"))))
+        case ShowFormat.queues:
+            print(_queues(run))
+
+
+def _print_text(trees: file.TreesFile) -> None:
     for own, tree in zip(trees.agents, trees.trees, strict=True):
-        if form is ShowFormat.svg:
-            print(to_svg(own, tree))
-            continue
         print(to_text(own, tree))
         for record in trees.edits:
             if record["agent"] == own.name:
                 print(f"edited by hand: {edits.in_words(record)}\n")
+
+
+def drawing(trees: file.TreesFile) -> str:
+    """One agent's tree as SVG, with pictures of its actions where the game has them."""
+    if len(trees.agents) > 1:
+        names = ", ".join(own.name for own in trees.agents)
+        raise InputError(f"an SVG shows one tree: choose an --agent of {names}.")
+    own, tree = next(zip(trees.agents, trees.trees, strict=True))
+    icons = _icons(trees)
+    about = "\n".join(heading(trees))
+    if icons is None:
+        return to_svg(own, tree, about=about) + "\n"
+    return to_svg(own, tree, icons.drawings.__getitem__, icons.meaning, about) + "\n"
+
+
+@app.command("map")
+def draw_map(game: GameName) -> None:
+    """Draw a road network with its signals numbered (SVG), before anything is trained."""
+    made = catalogue.make(game)
+    print(_map(made, made.teams))
+
+
+def _map(game: Game, teams: Sequence[Team]) -> str:
+    if not isinstance(game, HasPictures):
+        raise InputError(f"{game.name} has no map: only traffic games have one.")
+    return game.map_svg(teams)
+
+
+def _queues(run: Path) -> str:
+    summary = _summary(run)
+    if not (summary.get("over_time") or {}).get("policies"):
+        raise InputError(f"{run} holds no queues over time: pass the folder of a traffic run that `distill` made.")
+    return time_chart(str(summary["score"]["name"]).capitalize(), summary["over_time"])
+
+
+def _icons(trees: file.TreesFile) -> Icons | None:
+    """What the game draws for an agent's actions; nothing if it cannot draw, or cannot be made here."""
+    try:
+        game = catalogue.make(trees.game, trees.parameters)
+        agent = min(trees.students(game))  # raises if the trees belong to another version of the game
+    except InputError as error:
+        err.print(f"Note: the drawing has no pictures of the actions ({error})", style="yellow")
+        return None
+    return game.action_icons(agent) if isinstance(game, HasPictures) else None
+
+
+def _teams(game: Game, noted: Any) -> Sequence[Team]:
+    """The teams that a run was made with, as its summary names them; else the game's own."""
+    at = {own.name: i for i, own in enumerate(game.agents)}
+    try:
+        return tuple(tuple(at[name] for name in team) for team in noted)
+    except (KeyError, TypeError):
+        return game.teams
+
+
+def _summary(run: Path) -> dict[str, Any]:
+    """What a run's summary.json says; nothing if there is none or if it cannot be read."""
+    try:
+        noted = json.loads(((run if run.is_dir() else run.parent) / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return noted if isinstance(noted, dict) else {}

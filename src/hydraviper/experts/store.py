@@ -147,23 +147,33 @@ def fits(expert: StoredExpert, game: Game) -> bool:
     return same_name and expert.observation_sizes == sizes and expert.action_counts == counts
 
 
-def shipped(game: Game) -> StoredExpert:
-    """The trained expert that comes with the package; of several for a game, the one with most parameters in common."""
-    best, most = None, -1
+def all_shipped(game: Game) -> list[StoredExpert]:
+    """The trained experts for a game that come with the package, the one to take first."""
     with resources.as_file(resources.files("hydraviper.experts") / "trained") as folder:
-        for path in sorted(folder.glob(f"{game.name}*.safetensors")):
-            expert = load(path)
-            parameters = expert.about.get("parameters", {})
-            same = len(game.parameters.items() & dict(parameters).items()) if isinstance(parameters, Mapping) else 0
-            if fits(expert, game) and same > most:
-                best, most = expert, same
-    if best is None:
+        files = sorted(folder.glob(f"{game.name}*.safetensors"), key=lambda path: (len(path.name), path.name))
+        experts = [expert for expert in map(load, files) if fits(expert, game)]
+
+    def in_common(expert: StoredExpert) -> int:
+        parameters = expert.about.get("parameters", {})
+        return len(game.parameters.items() & dict(parameters).items()) if isinstance(parameters, Mapping) else 0
+
+    return sorted(experts, key=in_common, reverse=True)  # of equals, the one with the shortest name
+
+
+def shipped(game: Game, algorithm: str | None = None) -> StoredExpert:
+    """The trained expert that comes with the package; of several, the one with most parameters in common.
+
+    With an algorithm, one that was trained by it.
+    """
+    experts = [own for own in all_shipped(game) if algorithm in (None, own.about.get("algorithm"))]
+    if not experts:
         parameters = ",".join(f"{name}={value}" for name, value in game.parameters.items())
+        how = "" if algorithm is None else f" --algorithm {algorithm}"
         raise InputError(
-            f"no expert ships for {game.name}:{parameters}: train one with `hydraviper train {game.name}:{parameters}` "
-            "and pass it with --expert FILE."
+            f"no expert {f'of {algorithm} ' if algorithm else ''}ships for {game.name}:{parameters}: train one with "
+            f"`hydraviper train {game.name}:{parameters}{how}` and pass it with --expert FILE."
         )
-    return best
+    return experts[0]
 
 
 def digest(expert: StoredExpert) -> str:

@@ -30,6 +30,7 @@ _ORDER = (
 )
 COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
 LOOK_BACK = 50.0  # metres before the stop line that decide where an approach comes from
+LOOK_AHEAD = 10.0  # metres behind the junction that decide where a road goes: it may bend soon
 GREEN = "Gg"
 
 Point = tuple[float, float]
@@ -57,6 +58,17 @@ class LaneGroup:
 
 
 @dataclass(frozen=True)
+class Movement:
+    """One way across a signal, from an approach into a road, and in which phases it may be taken."""
+
+    side: str  # where it comes from, as its lane groups say: "west"
+    turn: str
+    source: float  # degrees clockwise from north in which the approach lies, seen from the signal
+    target: float  # the same of the road that it leads into, where that begins
+    lights: str  # one letter per green phase: G goes, g goes but yields, r waits
+
+
+@dataclass(frozen=True)
 class Signal:
     """A traffic signal: where it stands, its green phases and the lanes that lead to it."""
 
@@ -65,6 +77,8 @@ class Signal:
     greens: tuple[str, ...]  # states of the green phases
     phases: tuple[str, ...]  # their names: "east-west straight+right (left yields)"
     groups: tuple[LaneGroup, ...]
+    movements: tuple[Movement, ...] = ()  # one per approach and road that it leads into
+    keeps_left: bool = False  # whether people drive on the left
 
 
 @dataclass(frozen=True)
@@ -100,7 +114,8 @@ def _signal(library: Any, name: str) -> Signal:
     ends = [shape[-1] for shape in shapes.values()]
     middle = (sum(x for x, _ in ends) / max(len(ends), 1), sum(y for _, y in ends) / max(len(ends), 1))
     phases = tuple(_phase_name(state, links, sides) for state in greens)
-    return Signal(name, middle, greens, phases, _groups(links, sides, greens))
+    movements = _movements(library, links, sides, greens)
+    return Signal(name, middle, greens, phases, _groups(links, sides, greens), movements, _keeps_left(library, links))
 
 
 def _is_green(state: str) -> bool:
@@ -153,11 +168,11 @@ def _approach_names(shapes: Mapping[str, Sequence[Point]]) -> dict[str, str]:
     return _numbered({edge: names[edge] for edge in sorted(names, key=lambda edge: angles[edge])})
 
 
-def _bearing(shape: Sequence[Point]) -> float:
+def _bearing(shape: Sequence[Point], far: float = LOOK_BACK) -> float:
     """Degrees clockwise from north in which a lane lies, seen from its stop line."""
     end, back = shape[-1], shape[-1]
     for back in reversed(shape[:-1]):
-        if math.dist(back, end) >= LOOK_BACK:
+        if math.dist(back, end) >= far:
             break
     return math.degrees(math.atan2(back[0] - end[0], back[1] - end[1])) % 360
 
@@ -194,6 +209,39 @@ def _groups(links: Sequence[Link], sides: Mapping[str, str], greens: Sequence[st
         )
         for key, lanes in members.items()
     )
+
+
+def _movements(
+    library: Any, links: Sequence[Link], sides: Mapping[str, str], greens: Sequence[str]
+) -> tuple[Movement, ...]:
+    """What a phase's name tells, with angles: of several lanes that go the same way, the freest decides."""
+    roads: dict[tuple[str, str], list[Link]] = {}
+    for link in links:
+        road = library.lane.getEdgeID(link.to_lane)
+        roads.setdefault((sides[link.lane], road), []).append(link)
+    made = []
+    for (side, _), ways in roads.items():
+        shown = [{state[way.index] for way in ways} for state in greens]
+        lights = "".join(next((light for light in GREEN if light in seen), "r") for seen in shown)
+        source = _bearing(library.lane.getShape(ways[-1].lane))
+        target = _bearing(library.lane.getShape(ways[-1].to_lane)[::-1], LOOK_AHEAD)
+        made.append(Movement(side, ways[-1].turn, source, target, lights))
+    return tuple(made)
+
+
+def _keeps_left(library: Any, links: Sequence[Link]) -> bool:
+    """Whether those who come meet those who leave on their right, over all roads that have both."""
+    votes = 0
+    shapes = library.lane.getShape
+    for lane in dict.fromkeys(link.lane for link in links):
+        (x, y), angle = shapes(lane)[-1], math.radians(_bearing(shapes(lane), LOOK_AHEAD))
+        for to_lane in dict.fromkeys(link.to_lane for link in links):
+            away = math.radians(_bearing(shapes(to_lane)[::-1], LOOK_AHEAD))
+            if math.cos(away - angle) > 0.9:
+                to_x, to_y = shapes(to_lane)[0]
+                right = math.sin(angle) * (to_y - y) - math.cos(angle) * (to_x - x)
+                votes += 1 if right > 0 else -1
+    return votes > 0
 
 
 def _join(turns: Iterable[str]) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
-from hydraviper.games import road_network, simulation, traffic_rules
+from hydraviper.data import Agent, Derived, Icons, InputError, Observations, Recommended, Score, Team, Term
+from hydraviper.games import intersection, road_map, road_network, simulation, traffic_rules
 from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.simulation import Scenario
 from hydraviper.games.traffic_rules import LEAVE
@@ -55,6 +55,7 @@ class Traffic:
         own = {"steps": steps, "seconds_per_step": seconds_per_step, "yellow": yellow, "reach": reach, "moving": moving}
         self.parameters: Mapping[str, Any] = {**parameters, **own}
         self.horizon = steps
+        self.step_minutes = seconds_per_step / 60
         self._seconds, self._yellow = seconds_per_step, yellow
         self._sumo = simulation.load(scenario, 0, self)
         with simulation.complaints(f"SUMO cannot tell the signals of {scenario.file}"):
@@ -81,6 +82,15 @@ class Traffic:
             "longest queue": traffic_rules.longest_queue(signals, self._sees_moving),
             "max-pressure": traffic_rules.max_pressure(signals, self._sees_moving),
         }
+
+    def map_svg(self, teams: Sequence[Team]) -> str:
+        """The network with its signals numbered, in the colours of their teams; an episode under way is lost."""
+        library = simulation.load(self.scenario, 0, None)  # held by nobody: the next step of any game says so
+        return road_map.draw(road_map.read(library), self.network, teams)
+
+    def action_icons(self, agent: int) -> Icons:
+        """A signal's phases as arrows on its intersection."""
+        return intersection.icons(self.network.signals[agent])
 
     def reset(self, seeds: np.ndarray) -> Observations:
         """Load the scenario afresh; the seed is SUMO's own."""

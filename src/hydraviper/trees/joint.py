@@ -1,9 +1,10 @@
 """MAVIPER's joint trees: a team's trees grow level by level, and each node keeps the samples its team can get right.
 
-A node is made from the samples that reach it. Of these it keeps those that more than half of the team (itself
-included) would answer correctly with their projected final trees, or all of them if none would stay. A projection is
-the unfinished tree with a CART of the remaining depth, fitted to what a node kept, in place of each unfinished node.
-That CART's first question is the node's own split, since CART is greedy.
+A node, the root included, is made from the samples that reach it. Of these it keeps those that more than half of the
+team (itself included) would answer correctly with their projected final trees, or all of them if none would stay. A
+projection is the unfinished tree with a CART of the remaining depth, fitted to what a node kept, in place of each
+unfinished node; before a tree has a root, it is a CART of the full depth on everything. That CART's first question is
+the node's own split, since CART is greedy.
 """
 
 from __future__ import annotations
@@ -38,6 +39,12 @@ class _Member:
         self.correct = np.empty(len(rows), bool)
         self.judge(self.root)
 
+    def plant(self, team: Sequence[_Member], depth: int) -> None:
+        """Make the root from the samples that the team can get right."""
+        self.root.kept = _staying(self.root.kept, _enough(team))
+        self.root.projection = self.project(self.root.kept, depth)
+        self.judge(self.root)
+
     def project(self, rows: np.ndarray, depth: int) -> Tree:
         return cart.grow(self.bins, self.actions, self.weights, self.action_count, depth, rows=rows)
 
@@ -47,7 +54,7 @@ class _Member:
 
     def deepen(self, team: Sequence[_Member], depth_left: int) -> None:
         """Split every unfinished node and make its children, which have `depth_left` questions left."""
-        enough = np.sum([member.correct for member in team], axis=0) * 2 > len(team)
+        enough = _enough(team)
         made: list[_Node] = []
         for node in self.unfinished:
             split = node.projection
@@ -65,9 +72,7 @@ class _Member:
             rows[(features[rows, split.feature[0]] <= split.threshold[0]) == left]
             for rows in (parent.kept, parent.here)
         )
-        staying = kept[enough[kept]]
-        if len(staying) > 0:
-            kept = staying
+        kept = _staying(kept, enough)
         return _Node(kept, here, self.project(kept, depth_left))
 
     def finished(self) -> Tree:
@@ -92,6 +97,17 @@ class _Member:
         return in_preorder(*arrays, table.argmax(axis=1), table)
 
 
+def _enough(team: Sequence[_Member]) -> np.ndarray:
+    """The rows that more than half of the team would answer correctly, bool [S]."""
+    return np.sum([member.correct for member in team], axis=0) * 2 > len(team)
+
+
+def _staying(rows: np.ndarray, enough: np.ndarray) -> np.ndarray:
+    """Those of the rows that are good enough; all of them if none is."""
+    staying = rows[enough[rows]]
+    return staying if len(staying) > 0 else rows
+
+
 def grow_together(
     bins: Sequence[Bins],
     actions: Sequence[np.ndarray],
@@ -102,6 +118,8 @@ def grow_together(
 ) -> list[Tree]:
     """Grow a team's trees together; per member its bins, actions [S], weights [S] and number of actions."""
     team = [_Member(*parts, depth) for parts in zip(bins, actions, weights, action_counts, strict=True)]
+    for k in draws.permutation(len(team)):
+        team[k].plant(team, depth)
     for level in range(depth):
         for k in draws.permutation(len(team)):
             team[k].deepen(team, depth - level - 1)

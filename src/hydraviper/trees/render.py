@@ -18,22 +18,24 @@ from hydraviper.trees.words import agreement, number, percent, shares, short_act
 _MARGIN, _GAP = 16.0, 44.0  # around the drawing; between two levels
 _NARROW = 16  # with more leaves than this, leaves carry bare numbers
 _BAND = 9.0  # the hatched band at the top of a leaf
-PICTURE = 48.0  # the side of the square that a leaf's picture is drawn in
+_LEGEND_SCALE = 0.75  # of pictures
+PICTURE = 56.0  # the side of the square that a leaf's picture is drawn in
 
 Picture = Callable[[int], str]  # an action -> SVG elements in a square from (0, 0) to (PICTURE, PICTURE)
 
 
-def to_svg(agent: Agent, tree: Tree, picture: Picture | None = None, about: str = "") -> str:
+def to_svg(agent: Agent, tree: Tree, picture: Picture | None = None, note: str = "", about: str = "") -> str:
     """A drawing of the tree for a paper or a page: yes goes left, no goes right, lines as wide as their share.
 
-    With a picture, every leaf shows what `picture(action)` draws; `about` is kept in the file for whoever looks.
+    With a picture, every leaf and the legend show what `picture(action)` draws, and the note says below how to read
+    that; `about` is kept in the file for whoever looks.
     """
     plan = _plan(agent, tree, picture)
     label = f"Decision tree of {agent.name}: {size_of(tree)}"
     facts = f"{size_of(tree)}, agrees with the expert on {percent(tree.fidelity)} of the data"
     beside = tag("tspan", facts, dx=12, font_size=12, font_weight="normal", fill=SOFT)
     title = tag("text", escape(agent.name) + beside, x=_MARGIN, y=28, font_size=16, font_weight="bold")
-    legend, bottom = _legend(agent, tree, plan.width, plan.bottom + 34)
+    legend, bottom = _legend(agent, tree, plan, note)
     edges = [_edge(tree, plan, parent) for parent in np.flatnonzero(tree.feature != LEAF).tolist()]
     order = np.argsort(plan.depth, kind="stable").tolist()
     nodes = [_leaf(agent, tree, plan, n) if tree.feature[n] == LEAF else _question(agent, tree, plan, n) for n in order]
@@ -67,12 +69,13 @@ def _plan(agent: Agent, tree: Tree, picture: Picture | None) -> _Plan:
     line, padding, apart, least = (16, 15, 10, 62) if tree.leaves <= _NARROW else (11, 8, 7, 42)
     actions = short_actions(agent)
     words = tuple(
-        tuple(textwrap.wrap(actions[tree.action[n]], 12 if tree.leaves > _NARROW else 18))
+        tuple(_wrap(actions[tree.action[n]], 12 if tree.leaves > _NARROW else 18))
         if leaf[n]
-        else (*textwrap.wrap(tree.names(agent)[tree.feature[n]], line), "≤ " + thresholds[n].replace("-", "−"))
+        else (*_wrap(tree.names(agent)[tree.feature[n]], line), "≤ " + thresholds[n].replace("-", "−"))
         for n in range(len(tree))
     )
     inside = np.array([max(text_width(line, 12) for line in lines) for lines in words])
+    least = least if picture is None else max(least, PICTURE + 6)
     wide = np.maximum(inside + padding, np.where(leaf, least, 58 if tree.leaves > _NARROW else 76))
     high = np.array([15.0 * len(lines) for lines in words])
     high += np.where(leaf, 9 + _BAND + (0 if picture is None else PICTURE + 4), 22)
@@ -91,6 +94,11 @@ def _plan(agent: Agent, tree: Tree, picture: Picture | None) -> _Plan:
     bottom = float((tops + heights)[-1])
     floor = (tops + heights)[depth]
     return _Plan(words, x, tops[depth], floor, depth, wide, high, paths, shares(tree), width, bottom, picture)
+
+
+def _wrap(words: str, width: int) -> list[str]:
+    """Lines of about that many letters; a long "left+straight+right" is broken behind its signs."""
+    return [line.replace("+ ", "+") for line in textwrap.wrap(words.replace("+", "+ "), width)]
 
 
 def _slots(agent: Agent, tree: Tree, thresholds: Sequence[str]) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
@@ -207,24 +215,29 @@ def _swatch(action: int, x: float, y: float, wide: float, high: float) -> str:
     return box + hatch(action, x, y, wide, high)
 
 
-def _legend(agent: Agent, tree: Tree, width: float, y: float) -> tuple[list[str], float]:
+def _legend(agent: Agent, tree: Tree, plan: _Plan, note: str) -> tuple[list[str], float]:
     """The actions with how often the tree answers with each, and how to read the drawing; and where that ends."""
     leaves, share = np.flatnonzero(tree.feature == LEAF), shares(tree)
-    parts, x = [], _MARGIN
+    room = 0.0 if plan.picture is None else _LEGEND_SCALE * PICTURE
+    parts, x, y, width = [], _MARGIN, plan.bottom + 34 + room / 2, plan.width
     for k, name in enumerate(agent.actions):
         mine = leaves[tree.action[leaves] == k]
         label = f"{name} {percent(share[mine].sum())}" if len(mine) else f"{name} (never)"
-        long = 27 + text_width(label, 11)
+        long = 27 + room + text_width(label, 11)
         if x > _MARGIN and x + long > width - _MARGIN:
-            x, y = _MARGIN, y + 19
+            x, y = _MARGIN, y + max(19, room + 4)
         parts.append(_swatch(k, x, y - 9, 20, 11))
-        parts.append(text(x + 26, y, label, font_size=11, fill=INK if len(mine) else SOFT))
+        if plan.picture is not None:
+            corner = f"translate({x + 23:.1f} {y - 4 - room / 2:.1f}) scale({_LEGEND_SCALE})"
+            parts.append(tag("g", plan.picture(k), transform=corner))
+        parts.append(text(x + 26 + room, y, label, font_size=11, fill=INK if len(mine) else SOFT))
         x += long + 16
+    y += room / 2
     meaning = (
         "Above: how much of the data gets each action. Yes goes left, no goes right; a line is as wide as its share of "
         "the data. In a box: the share of the data that gets there · where the expert answers as the tree does. "
         "Under a leaf: the expert's actions there as a bar, the share and the agreement. Small numbers name the nodes."
     )
-    lines = textwrap.wrap(meaning, int((width - 2 * _MARGIN) / 5.9))
+    lines = textwrap.wrap(f"{meaning} {note}", int((width - 2 * _MARGIN) / 5.9))
     parts += [text(_MARGIN, y + 19 + 13 * k, line, font_size=10, fill=SOFT) for k, line in enumerate(lines)]
     return parts, y + 6 + 13 * len(lines)

@@ -1,0 +1,102 @@
+"""A signal's phases as little drawings: the roads as they lie, an arrow for every movement that may go.
+
+North is up. A solid arrow goes, a dashed one goes but yields; a bar closes an approach that must wait.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hydraviper.data import Icons
+from hydraviper.games.road_network import GREEN, Movement, Signal
+from hydraviper.trees.render import PICTURE
+from hydraviper.trees.svg import tag
+
+MEANING = "Intersections: north is up; a solid arrow goes, a dashed one goes but yields, a bar waits."
+GO, ROAD, CLOSED = "#00703f", "#d9dee4", "#8f1d14"
+_OUTER, _STOP = 26.0, 13.0  # where roads end and where vehicles stop, from the middle of a drawing that is 56 wide
+_BEND = 6.0  # how far from the middle a curve's control points stay
+_LANE, _INNER = 4.6, 1.2  # from a road's middle to an arrow; to one that yields, which must not hide below others
+_SAME_ROAD = 40.0  # degrees: the two directions of one road lie about the same way
+
+Point = tuple[float, float]
+
+
+def icons(signal: Signal) -> Icons:
+    """One drawing per green phase."""
+    return Icons(tuple(icon(signal, phase) for phase in range(len(signal.greens))), MEANING)
+
+
+def icon(signal: Signal, phase: int) -> str:
+    """The roads of an intersection and what a phase lets go there, as a piece of SVG."""
+    shown = [way for way in signal.movements if way.turn != "turning back"] or list(signal.movements)
+    target = _arms(shown)
+    hand = -1 if signal.keeps_left else 1
+    parts = [tag("rect", width=PICTURE, height=PICTURE, rx=4, fill="#ffffff")]
+    parts += [_road(angle) for angle in sorted({way.source for way in _approaches(shown)} | set(target.values()))]
+    going = [way for way in shown if way.lights[phase] in GREEN]
+    for approach in _approaches(shown):
+        if not any(way.side == approach.side for way in going):
+            parts.append(_bar(approach.source, hand))
+    sources = {approach.side: approach.source for approach in _approaches(shown)}
+    for way in sorted(going, key=lambda way: way.lights[phase]):  # those that go lie below those that yield
+        parts.append(_arrow(sources[way.side], target[way.target], way.lights[phase] == "g", hand))
+    return tag("g", "".join(parts))
+
+
+def _approaches(movements: Sequence[Movement]) -> list[Movement]:
+    """One movement of every approach; its lanes lie within a few degrees of each other."""
+    return list({way.side: way for way in movements}.values())
+
+
+def _arms(movements: Sequence[Movement]) -> dict[float, float]:
+    """Where to draw the road that lies at each target: an approach that lies about there is the same road."""
+    sources = {way.source for way in _approaches(movements)}
+    targets = {way.target for way in movements}
+    pairs = sorted((_between(source, target), source, target) for source in sources for target in targets)
+    drawn: dict[float, float] = {}
+    for apart, source, target in pairs:
+        if apart <= _SAME_ROAD and target not in drawn and source not in drawn.values():
+            drawn[target] = source
+    return {target: drawn.get(target, target) for target in targets}
+
+
+def _between(first: float, second: float) -> float:
+    return abs((first - second + 180) % 360 - 180)
+
+
+def _at(angle: float, along: float, right: float = 0.0) -> Point:
+    """A point of the drawing: so far from the middle in a direction, and so far to the right of it."""
+    sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
+    return PICTURE / 2 + along * sine + right * cosine, PICTURE / 2 - along * cosine + right * sine
+
+
+def _path(*points: Point) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+def _road(angle: float) -> str:
+    return tag("path", d=_path(_at(angle, 0), _at(angle, _OUTER)), stroke=ROAD, stroke_width=15)
+
+
+def _bar(angle: float, hand: int) -> str:
+    """A closed stop line; those who come keep to their right, which is the left as seen from the middle."""
+    ends = _at(angle, _STOP + 1, -hand * 2.0), _at(angle, _STOP + 1, -hand * 7.0)
+    return tag("path", d=_path(*ends), stroke=CLOSED, stroke_width=2.6)
+
+
+def _arrow(source: float, target: float, yields: bool, hand: int) -> str:
+    """From an approach into a road, in the lane that each of them has."""
+    lane, tip, size = (_INNER, _STOP + 5, 2.9) if yields else (_LANE, _OUTER, 3.6)
+    start, stop = _at(source, _OUTER, -hand * lane), _at(source, _STOP, -hand * lane)
+    into, end = _at(target, tip - 13, hand * lane), _at(target, tip - 6, hand * lane)
+    first, second = _at(source, _BEND, -hand * lane), _at(target, min(_BEND, tip - 16), hand * lane)
+    curve = f"{_path(start, stop)}C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in (first, second, into))
+    curve += f"L{end[0]:.1f} {end[1]:.1f}"
+    corners = _at(target, tip - 7, hand * lane - size), _at(target, tip - 7, hand * lane + size)
+    head = _path(_at(target, tip, hand * lane), *corners) + "Z"
+    if yields:
+        line = tag("path", d=curve, fill="none", stroke=GO, stroke_width=1.8, stroke_dasharray="2.6 1.8")
+        return line + tag("path", d=head, fill="#ffffff", stroke=GO, stroke_width=1.1)
+    return tag("path", d=curve, fill="none", stroke=GO, stroke_width=2.2) + tag("path", d=head, fill=GO)
