@@ -7,12 +7,30 @@ import traceback
 
 import click
 
-from hydraviper.cli import distilling, explaining, exporting, showing, training, valuing  # each adds its commands
+from hydraviper.cli import (  # each adds its commands
+    distilling,
+    editing,
+    explaining,
+    exporting,
+    showing,
+    training,
+    valuing,
+)
 from hydraviper.cli.common import app, err
 from hydraviper.data import InputError, JobError
 from hydraviper.version import __version__
 
-__all__ = ["app", "distilling", "explaining", "exporting", "main", "showing", "training", "valuing"]
+__all__ = [
+    "app",
+    "distilling",
+    "editing",
+    "explaining",
+    "exporting",
+    "main",
+    "showing",
+    "training",
+    "valuing",
+]
 
 
 def main() -> None:
