@@ -28,6 +28,7 @@ __all__ = [
     "exporting",
     "main",
     "showing",
+    "studying",
     "training",
     "valuing",
 ]

@@ -1,0 +1,161 @@
+"""`hydraviper study`: the paper's tables and figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from hydraviper.cli.common import CORES, AsJson, app, command_line, err, out
+from hydraviper.data import InputError, JobError
+from hydraviper.studies import catalogue, experts, report, results, runner, statistics, tables
+from hydraviper.studies import check as checking
+from hydraviper.studies.design import Arm, Cell, Study, check_scale
+from hydraviper.studies.runner import Job, Wanted
+
+
+@app.command()
+def study(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(catalogue.STUDIES)}.")],
+    games: Annotated[str | None, typer.Option(help="Games with commas between; default: all of the study.")] = None,
+    seeds: Annotated[int, typer.Option(help="How many seeds each, from 0.")] = 10,
+    algorithms: Annotated[str | None, typer.Option(help="Algorithms with commas between; default: all.")] = None,
+    budget: Annotated[str | None, typer.Option(help="low, high or e.g. high/low, with commas between.")] = None,
+    scale: Annotated[float, typer.Option(help="A quick look: this share of iterations, rollouts and episodes.")] = 1.0,
+    expert: Annotated[
+        list[str] | None, typer.Option(help="A file made by `train`, for its game; or a name (mplight): only that one.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Cores: so many cells at once, or inside one cell where runtime is measured.")
+    ] = CORES,
+    adopt: Annotated[
+        list[Path] | None, typer.Option(help="Take matching results from a folder of runs or another study's.")
+    ] = None,
+    commit: Annotated[str | None, typer.Option(help="The commit that adopted runs were made from.")] = None,
+    run: Annotated[bool, typer.Option(help="With --no-run: only adopt and report.")] = True,
+    check: Annotated[bool, typer.Option("--check", help="Run some finished cells again and compare.")] = False,
+    sample: Annotated[int, typer.Option(help="How many cells --check runs.")] = 4,
+    pack: Annotated[bool, typer.Option("--pack", help="Put the cells' results into one file, to be kept.")] = False,
+    out_folder: Annotated[Path | None, typer.Option("--out", help="The study's folder; default: results/NAME.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a table or figure of the paper, with the published numbers beside; call again to continue."""
+    chosen = catalogue.study_named(name)
+    if seeds < 1:
+        raise InputError(f"--seeds must be at least 1, not {seeds}.")
+    if workers < 1:
+        raise InputError(f"--workers must be at least 1, not {workers}.")
+    check_scale(scale)
+    folder = out_folder or Path("results") / chosen.name
+    results.check(chosen, folder)
+    names = [name for name in expert or () if any(name in known for known in chosen.experts.values())]
+    given = experts.read([Path(file) for file in expert or () if file not in names])
+    if check:
+        _check(chosen, folder, given, sample, workers, as_json)
+        return
+    wanted = Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale, names or None)
+    cells = runner.plan(chosen, wanted, given)
+    with results.claimed(chosen, folder):
+        runner.clean(folder)
+        adopted = [result for source in adopt or () for result in results.adopt(folder, cells, source, commit)]
+        try:
+            ran = _run(chosen, cells, folder, given, workers, as_json) if run else 0
+        finally:  # also a study that is stopped, or of which a cell failed, tells what it has
+            finished = results.load(folder)
+            told = report.Report.of(chosen, list(finished.values()), scale)
+            files = told.save(folder)
+        if pack:
+            results.pack(folder)
+    missing = sum(cell.key not in finished for cell, _ in cells)
+    counts = {"wanted": len(cells), "adopted": len(adopted), "ran": ran, "missing": missing}
+    if as_json:
+        paths = [str(file) for file in files]
+        print(json.dumps({"study": name, "cells": counts, **report.printed(told), "out": str(folder), "files": paths}))
+    else:
+        _print(told, counts, files)
+
+
+def _print(told: report.Report, counts: dict[str, int], files: Sequence[Path]) -> None:
+    """A short table, the answers and where the rest is."""
+    for (game, expert), rows in tables.by_game(told.rows).items():
+        score = rows[0].first["score"]
+        better = "lower" if score["lower_is_better"] else "higher"
+        out.print(f"\n{game}, {expert} expert: {score['name']} ({better} is better)", highlight=False)
+        shown = Table("", "rollouts", "score", "seeds", "seconds", "published")
+        for row in rows:
+            value = statistics.t_interval(list(row.scores.values()))
+            spent = statistics.t_interval(list(row.seconds.values()))
+            theirs = "" if row.published is None else f"{row.published.mean:.2f} ± {row.published.ci95:.2f}"
+            name = row.arm.name if not row.arm.group else f"{row.arm.group} {row.arm.name}"
+            half = "" if value.count < 2 else f" ± {value.half:.2f}"
+            shown.add_row(name, row.budget, f"{value.mean:.2f}{half}", str(value.count), f"{spent.mean:.1f}", theirs)
+        out.print(shown)
+    for answer in told.answers:
+        out.print(f"{answer.question} {answer.sentence}", highlight=False)
+    words = ", ".join(f"{number} {word}" for word, number in counts.items())
+    out.print(f"cells: {words}\nreport: {files[0]}, {files[1].name}, {files[2].name}", highlight=False, soft_wrap=True)
+
+
+def _check(study: Study, folder: Path, given: experts.Given, count: int, workers: int, as_json: bool) -> None:
+    """Run a sample again; a score that differs is a failure."""
+    if count < 1:
+        raise InputError(f"--sample must be at least 1, not {count}.")
+    chosen = checking.sample(list(results.load(folder).values()), count)
+    checked = []
+    with _bar(f"{study.name} again", as_json) as show:
+        for done, result in enumerate(chosen):
+            show(done, len(chosen), None)
+            checked.append(checking.again(result, given, workers))
+    if as_json:
+        print(json.dumps({"study": study.name, "checked": [one.to_json() for one in checked], "out": str(folder)}))
+    else:
+        for one in checked:
+            same = "the same" if not one.differs else f"DIFFERENT: {', '.join(one.differs)}"
+            words = f"score {one.result.score} then, {one.score} now, {same}; {one.ratio:.2f} times the seconds"
+            out.print(f"{one.result.cell.name}: {words}", highlight=False, soft_wrap=True)
+    if differing := [one.result.cell.name for one in checked if one.differs]:
+        raise JobError(f"{len(differing)} of {len(checked)} cells came out differently, first {differing[0]}.")
+
+
+def _names(text: str | None) -> Sequence[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def _run(
+    study: Study, cells: Sequence[tuple[Cell, Arm]], folder: Path, given: experts.Given, workers: int, quiet: bool
+) -> int:
+    """Run what is missing; how many cells that were."""
+    known = results.load(folder)
+    at_once, inside = (1, workers) if study.timed else (workers, 1)
+    jobs = [
+        Job(cell, arm.key, folder.resolve(), given, command_line(), at_once == 1, inside)
+        for cell, arm in cells
+        if cell.key not in known
+    ]
+    with _bar(study.name, quiet) as show:
+        runner.run(jobs, min(at_once, max(1, len(jobs))), show, list(known.values()))
+    return len(jobs)
+
+
+@contextmanager
+def _bar(name: str, quiet: bool) -> Iterator[Callable[[int, int, float | None], None]]:
+    """A bar on stderr with the time that is left."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.fields[left]}"), console=err, transient=True, disable=quiet) as bar:
+        task = bar.add_task(name, total=None, left="")
+
+        def show(done: int, of: int, left: float | None) -> None:
+            bar.update(task, completed=done, total=of, left="" if left is None else f"about {_duration(left)} left")
+
+        yield show
+
+
+def _duration(seconds: float) -> str:
+    minutes = seconds / 60
+    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"

@@ -1,0 +1,1 @@
+"""The paper's tables and figures by command: studies are data, one resumable runner, published numbers beside ours."""

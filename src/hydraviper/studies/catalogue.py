@@ -1,0 +1,23 @@
+"""The studies by name."""
+
+from __future__ import annotations
+
+import difflib
+
+from hydraviper.data import InputError
+from hydraviper.studies import ablation, budgets, clustering, epsilon, refined, runtime, sensitivity, table1
+from hydraviper.studies.design import Study
+
+STUDIES: dict[str, Study] = {
+    module.STUDY.name: module.STUDY
+    for module in (table1, budgets, clustering, sensitivity, ablation, runtime, epsilon, refined)
+}
+
+
+def study_named(name: str) -> Study:
+    """A study by its name."""
+    if name not in STUDIES:
+        close = difflib.get_close_matches(name, STUDIES, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(STUDIES)}."
+        raise InputError(f"there is no study {name!r}: {hint}")
+    return STUDIES[name]

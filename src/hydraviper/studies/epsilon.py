@@ -1,0 +1,18 @@
+"""Ours: the threshold epsilon, as a quantile of the first weights, which the paper never states."""
+
+from hydraviper.studies.design import Arm, Study
+
+QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
+
+STUDY = Study(
+    name="epsilon",
+    title="The drop quantile epsilon",
+    about="HYDRAVIPER at the low budget. A sample is dropped, and replaced by a new rollout, when its weight is at "
+    "most epsilon; the paper does not say what epsilon is. Here it is a quantile of the first iteration's weights.",
+    arms=tuple(
+        Arm("hydraviper", "low", "low", {"drop_quantile": quantile}, f"{quantile:g}", "drop quantile")
+        for quantile in QUANTILES
+    ),
+    reference="0.3",
+    questions=("epsilon",),
+)

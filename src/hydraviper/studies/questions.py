@@ -1,0 +1,221 @@
+"""The paper's research questions, and some about its figures, answered from the cells.
+
+"Comparable" is held to a number: not worse by more than MARGIN of the other's mean, with 95 % confidence, from
+differences on common seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hydraviper.studies import published, statistics
+from hydraviper.studies.statistics import Interval
+from hydraviper.studies.tables import Row, by_game, worsening
+
+MARGIN = 0.05
+LEAST_SEEDS = 3
+HOLDS, FAILS, FEW = "holds", "does not hold", "not enough seeds"
+BASELINES = ("iviper", "maviper")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A part of an answer: in one game, at one budget."""
+
+    where: str
+    what: str
+    verdict: str
+    numbers: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question with its verdict and what the verdict rests on."""
+
+    question: str
+    verdict: str
+    claims: tuple[Claim, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The answer for people who read nothing else."""
+        if not self.claims:
+            return f"{FEW}: there are no finished cells to answer it."
+        count = {word: sum(claim.verdict == word for claim in self.claims) for word in (HOLDS, FAILS, FEW)}
+        total = len(self.claims)
+        whole = f"{self.verdict}: {count[HOLDS]} of {total} comparisons {'holds' if count[HOLDS] == 1 else 'hold'}"
+        rest = [f"{count[FAILS]} {'does' if count[FAILS] == 1 else 'do'} not" * bool(count[FAILS])]
+        rest += [f"{count[FEW]} {'has' if count[FEW] == 1 else 'have'} too few seeds" * bool(count[FEW])]
+        against = [f"{claim.where}: {claim.what} ({claim.numbers})" for claim in self.claims if claim.verdict == FAILS]
+        words = ", ".join(filter(None, [whole, *rest]))
+        return words + (f". Against it: {'; '.join(against)}" if against else "") + "."
+
+
+def answer(name: str, rows: Sequence[Row]) -> Answer:
+    """Answer one of QUESTIONS from the rows of a study."""
+    question, ask = QUESTIONS[name]
+    claims = tuple(ask(rows))
+    verdicts = [claim.verdict for claim in claims]
+    verdict = FAILS if FAILS in verdicts else FEW if FEW in verdicts or not verdicts else HOLDS
+    return Answer(question, verdict, claims)
+
+
+# --------------------------------------------------------------------------- the paper's three
+
+
+def _rq1(rows: Sequence[Row]) -> Iterator[Claim]:
+    """As good as each baseline, and quicker than each that is about as good."""
+    for (game, expert), own in by_game(rows).items():
+        for level in ("high/high", "low/low"):
+            at = {row.arm.name: row for row in own if row.arm.level == level}
+            if "hydraviper" not in at:
+                continue
+            where, ours = _where(game, expert, level), at["hydraviper"]
+            yield from _against_baselines(where, ours, at)
+            for rival in (at[name] for name in BASELINES if name in at):
+                if not worsening(rival, ours).low > MARGIN:
+                    yield _quicker(where, ours, rival)
+
+
+def _rq2(rows: Sequence[Row]) -> Iterator[Claim]:
+    """At every budget as good as each baseline at that budget, and as good as at the highest."""
+    for (game, expert), own in by_game(rows).items():
+        ours = {row.arm.level: row for row in own if row.arm.name == "hydraviper"}
+        for level, row in ours.items():
+            where = _where(game, expert, level)
+            yield from _against_baselines(where, row, {one.arm.name: one for one in own if one.arm.level == level})
+            if level != "high/high" and "high/high" in ours:
+                yield _not_worse(where, row, ours["high/high"], "itself at the high budget")
+
+
+def _against_baselines(where: str, ours: Row, at: Mapping[str, Row]) -> Iterator[Claim]:
+    for name in BASELINES:
+        if name in at:
+            yield _not_worse(where, ours, at[name])
+        else:
+            yield Claim(where, f"HYDRAVIPER is better than or comparable to {name.upper()}", FEW, "not run yet")
+
+
+def _rq3(rows: Sequence[Row]) -> Iterator[Claim]:
+    """Clustered teams are as good as one team, in less time."""
+    for (game, expert), own in by_game(rows).items():
+        whole = {row.arm.level: row for row in own if row.arm.name == "none"}
+        for row in own:
+            if row.arm.name in ("graph-metis", "marginal-kmeans", "marginal-metis") and row.arm.level in whole:
+                where = _where(game, expert, row.arm.level)
+                yield _not_worse(where, row, whole[row.arm.level], "one team")
+                yield _quicker(where, row, whole[row.arm.level], "one team")
+
+
+# --------------------------------------------------------------------------- of figures, and ours
+
+
+def _parts(rows: Sequence[Row]) -> Iterator[Claim]:
+    for (game, expert), own in by_game(rows).items():
+        whole = {row.arm.level: row for row in own if row.arm.name == "hydraviper"}
+        for row in own:
+            if row.arm.name.startswith("without") and row.arm.level in whole:
+                lost = worsening(row, whole[row.arm.level])
+                verdict = HOLDS if lost.low > 0 else FAILS if lost.high < MARGIN else FEW
+                what = f"{row.arm.name} it is worse"
+                yield Claim(_where(game, expert, row.arm.level), what, _enough(lost, verdict), _percent(lost))
+
+
+def _of_a_series(group: str, best: Callable[[str], str]) -> Callable[[Sequence[Row]], Iterator[Claim]]:
+    """One value of a setting is not worse than any other."""
+
+    def ask(rows: Sequence[Row]) -> Iterator[Claim]:
+        for (game, expert), own in by_game(rows).items():
+            series = [row for row in own if row.arm.group == group]
+            chosen = next((row for row in series if row.arm.name == best(game)), None)
+            for row in series:
+                if chosen is not None and row is not chosen:
+                    name = f"{group} {row.arm.name}"
+                    yield _not_worse(_where(game, expert, ""), chosen, row, name, f"{group} {chosen.arm.name}")
+
+    return ask
+
+
+def _time(rows: Sequence[Row]) -> Iterator[Claim]:
+    for (game, expert), own in by_game(rows).items():
+        ours = next((row for row in own if row.arm.name == "hydraviper"), None)
+        for row in own:
+            if ours is not None and row is not ours:
+                yield _quicker(_where(game, expert, row.arm.level), ours, row)
+
+
+def _refined(rows: Sequence[Row]) -> Iterator[Claim]:
+    for (game, expert), own in by_game(rows).items():
+        plain = next((row for row in own if row.arm.name == "none"), None)
+        for row in own:
+            if plain is not None and row is not plain:
+                lost = worsening(row, plain)
+                verdict = HOLDS if lost.high < 0 else FAILS if lost.low >= 0 else FEW
+                what = f"refined for {row.arm.name} it is better"
+                yield Claim(_where(game, expert, ""), what, _enough(lost, verdict), _percent(lost))
+
+
+QUESTIONS: dict[str, tuple[str, Callable[[Sequence[Row]], Iterator[Claim]]]] = {
+    "rq1": ("RQ1: is HYDRAVIPER both performant and efficient?", _rq1),
+    "rq2": ("RQ2: does HYDRAVIPER stay as good when the budget of rollouts decreases?", _rq2),
+    "rq3": ("RQ3: does clustering the agents keep HYDRAVIPER's performance, and save time?", _rq3),
+    "parts": ("Does HYDRAVIPER get worse without each of its parts?", _parts),
+    "depth": ("Is depth 4 as good as any other?", _of_a_series("depth of the trees", lambda game: "4")),
+    "ucb": (
+        "Is the paper's UCB constant c as good as any other?",
+        _of_a_series("UCB constant c", lambda game: f"{published.BEST_UCB_SCALE[game]:g}"),
+    ),
+    "epsilon": (
+        "Is the default drop quantile 0.3 as good as any other?",
+        _of_a_series("drop quantile", lambda _: "0.3"),
+    ),
+    "time": ("Is HYDRAVIPER quicker than its baselines?", _time),
+    "refined": ("Does refining make the trees better?", _refined),
+}
+
+
+# --------------------------------------------------------------------------- comparisons
+
+
+def _not_worse(where: str, row: Row, other: Row, other_name: str = "", name: str = "") -> Claim:
+    lost = worsening(row, other)
+    verdict = HOLDS if lost.high <= MARGIN else FAILS if lost.low > MARGIN else FEW
+    what = f"{name or _title(row)} is better than or comparable to {other_name or _title(other)}"
+    return Claim(where, what, _enough(lost, verdict), _percent(lost))
+
+
+def _quicker(where: str, row: Row, other: Row, other_name: str = "") -> Claim:
+    ratio = statistics.ratio(row.seconds, other.seconds)
+    verdict = HOLDS if ratio.high < 1 else FAILS if ratio.low > 1 else FEW
+    numbers = f"{ratio.mean:.2f} times the seconds, {ratio.low:.2f} to {ratio.high:.2f}"
+    if ratio.count < 2:
+        numbers = f"{ratio.mean:.2f} times the seconds"
+    what = f"{_title(row)} is quicker than {other_name or _title(other)}"
+    return Claim(where, what, _enough(ratio, verdict), numbers)
+
+
+def _enough(interval: Interval, verdict: str) -> str:
+    return verdict if interval.count >= LEAST_SEEDS else FEW
+
+
+def _percent(lost: Interval) -> str:
+    """How much worse or better, in words."""
+
+    def words(share: float) -> str:
+        return f"{abs(100 * share):.1f} % {'worse' if share > 0 else 'better'}"
+
+    if lost.count == 0:
+        return "no common seeds"
+    if lost.count < 2:
+        return words(lost.mean)
+    return f"{words(lost.mean)}; from {words(lost.low)} to {words(lost.high)}"
+
+
+def _title(row: Row) -> str:
+    return row.arm.name.upper() if row.arm.name in (*BASELINES, "hydraviper") else row.arm.name
+
+
+def _where(game: str, expert: str, level: str) -> str:
+    budget = {"high/high": "high budget", "low/low": "low budget", "": ""}.get(level, f"budget {level}")
+    return ", ".join(filter(None, (game, "" if expert == "maddpg" else f"{expert} expert", budget)))

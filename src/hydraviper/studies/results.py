@@ -1,0 +1,249 @@
+"""Where a study's results live: a folder with a file per finished cell, written whole or not at all.
+
+`cells/NAME.json` is one cell. `cells.jsonl` holds many of them, one a line, once they are packed to be kept.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import hydraviper.version
+from hydraviper.data import InputError
+from hydraviper.settings import Settings
+from hydraviper.studies.design import Arm, Cell, Study
+from hydraviper.trees.file import write_whole
+from hydraviper.variants import VARIANTS
+
+FORMAT = "hydraviper-study-1"
+PACKED = "cells.jsonl"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished cell."""
+
+    cell: Cell
+    arm: str  # the key of its arm in the study
+    summary: Mapping[str, Any]  # what `hydraviper distill --json` printed
+    timing: Mapping[str, Any]  # alone: whether no other cell ran; workers; load; wall
+    commit: str | None
+    machine: Mapping[str, Any]
+    command: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The result file."""
+        return {
+            "cell": self.cell.to_json(),
+            "arm": self.arm,
+            "summary": dict(self.summary),
+            "timing": dict(self.timing),
+            "commit": self.commit,
+            "machine": dict(self.machine),
+            "command": self.command,
+        }
+
+    @staticmethod
+    def from_json(values: Mapping[str, Any]) -> Result:
+        """What `to_json` wrote."""
+        cell = Cell.from_json(values["cell"])
+        rest = {name: values[name] for name in ("arm", "summary", "timing", "commit", "machine", "command")}
+        return Result(cell, **rest)
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return self.cell.settings.seed
+
+    @property
+    def score(self) -> float:
+        """The trees' mean score."""
+        return float(self.summary["score"]["mean"])
+
+
+@contextmanager
+def claimed(study: Study, folder: Path) -> Iterator[None]:
+    """Hold a folder for a study: a new or empty one, or the one where the same study lives."""
+    check(study, folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        note = (folder / "study.json").open("a", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{folder} cannot be used ({error.strerror}): pass another folder with --out.") from None
+    with note:
+        try:
+            fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"another process works on {folder}: wait for it or pass another --out.") from None
+        if note.tell() == 0:
+            note.write(json.dumps({"format": FORMAT, "study": study.name}) + "\n")
+            note.flush()
+        yield
+
+
+def check(study: Study, folder: Path) -> None:
+    """Refuse a folder that holds something else."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: pass a folder with --out.")
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    try:
+        text = (folder / "study.json").read_text(encoding="utf-8")
+        noted = json.loads(text) if text else {"format": FORMAT, "study": study.name}  # killed before its first word
+        name = noted["study"] if noted["format"] == FORMAT else None
+    except (OSError, ValueError, KeyError, TypeError):
+        name = None
+    if name is None:
+        raise InputError(f"{folder} holds something that is not a study: pass an empty or a new folder with --out.")
+    if name != study.name:
+        raise InputError(f"{folder} holds the study {name}, not {study.name}: pass another folder with --out.")
+
+
+def load(folder: Path) -> dict[str, Result]:
+    """All finished cells of a folder by their keys."""
+    found: dict[str, Result] = {}
+    packed = folder / PACKED
+    lines = packed.read_text(encoding="utf-8").splitlines() if packed.is_file() else []
+    sources = [(packed, line) for line in lines]
+    sources += [(path, path.read_text(encoding="utf-8")) for path in sorted((folder / "cells").glob("*.json"))]
+    for path, text in sources:
+        try:
+            result = Result.from_json(json.loads(text))
+        except (ValueError, KeyError, TypeError) as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise InputError(
+                f"{path} is not a result of this package ({problem}): remove it to run it again."
+            ) from None
+        found[result.cell.key] = result
+    return found
+
+
+def write(folder: Path, result: Result) -> None:
+    """Add a finished cell."""
+    write_whole(folder / "cells" / f"{result.cell.name}.json", json.dumps(result.to_json()))
+
+
+def pack(folder: Path) -> int:
+    """Put all cells into one file that is easy to keep; returns how many."""
+    found = sorted(load(folder).values(), key=lambda result: result.cell.name)
+    write_whole(folder / PACKED, "".join(json.dumps(result.to_json()) + "\n" for result in found))
+    for path in (folder / "cells").glob("*.json"):
+        path.unlink()
+    if (folder / "cells").is_dir() and not any((folder / "cells").iterdir()):
+        (folder / "cells").rmdir()
+    return len(found)
+
+
+def adopt(folder: Path, wanted: Iterable[tuple[Cell, Arm]], source: Path, made_from: str | None = None) -> list[Result]:
+    """Take what is finished elsewhere: run folders, and results of other studies, whose cells match exactly.
+
+    Run folders do not say which commit they were `made_from`; they are taken to be of this machine.
+    """
+    if not source.is_dir():
+        raise InputError(f"{source} is no folder: pass one with runs or with results of a study to --adopt.")
+    offers = {_as_run(result.cell): result for result in _offered(source, made_from)}
+    taken = []
+    for cell, arm in wanted:
+        offer = offers.get(_as_run(cell))
+        if offer is None:
+            continue
+        # what was typed may name files of one machine: the cell's own command makes the same trees
+        summary = {**offer.summary, "out": None, "command": cell.command}
+        result = Result(
+            cell, arm.key, summary, offer.timing, offer.commit, offer.machine, offer.command or cell.command
+        )
+        write(folder, result)
+        taken.append(result)
+    return taken
+
+
+def _as_run(cell: Cell) -> str:
+    """What decides a run: all but the scale that its settings came from, and validation where nothing is chosen."""
+    values = json.loads(cell.key)
+    values.pop("scale")
+    if VARIANTS[cell.algorithm].iterations == 1:
+        values["settings"].pop("valid_budget")
+    return json.dumps(values, sort_keys=True)
+
+
+def _offered(source: Path, made_from: str | None) -> Iterator[Result]:
+    if (source / "study.json").is_file():
+        yield from load(source).values()
+    for noted in sorted(source.rglob("settings.json")):
+        if result := _of_run(noted.parent, made_from):
+            yield result
+
+
+def _of_run(run: Path, made_from: str | None) -> Result | None:
+    """A finished run folder as the result of the cell that it is; its scale is one."""
+    try:
+        noted = json.loads((run / "settings.json").read_text(encoding="utf-8"))
+        summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+        cell = Cell(
+            noted["game"]["name"],
+            noted["game"]["parameters"],
+            noted["algorithm"],
+            Settings.from_json(noted["settings"]),
+            "",
+            noted["expert"]["hash"],
+            summary["score"]["episodes"],
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not (run / "trees.json").is_file():
+        return None  # trees.json comes last: the run is not finished
+    timing = {"alone": None, "workers": None, "load": None, "wall": summary["seconds"]["total"]}
+    return Result(cell, "", summary, timing, made_from, machine(), "")
+
+
+@cache
+def commit() -> str | None:
+    """The commit that the package runs from, marked if there are changes beside it; None for an installed one."""
+    here = Path(hydraviper.version.__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", str(here), *arguments], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", str(here))
+        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+@cache
+def machine() -> Mapping[str, Any]:
+    """What the cells run on, without any name of it."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        **{name: _version(name) for name in ("numpy", "numba", "libsumo")},
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

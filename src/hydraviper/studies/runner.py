@@ -1,0 +1,305 @@
+"""Runs the cells of a study: finished ones never again, several at once unless runtime is measured.
+
+A cell's result is written whole by whoever ran it, so a study may be killed at any moment and called again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import shutil
+import signal
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from hydraviper import evaluation, runs
+from hydraviper.data import InputError, JobError
+from hydraviper.engines.local import LocalEngine
+from hydraviper.experts import store
+from hydraviper.experts.store import StoredExpert
+from hydraviper.games import catalogue
+from hydraviper.protocols import Game
+from hydraviper.studies import experts, results
+from hydraviper.studies.design import Arm, Cell, Study, cell_of
+from hydraviper.studies.results import Result
+from hydraviper.trees import file
+from hydraviper.variants import VARIANTS
+
+Progress = Callable[[int, int, float | None], None]  # cells done, of how many, seconds left if they can be told
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cell on its way, and what a worker needs to know beside it."""
+
+    cell: Cell
+    arm: str
+    folder: Path
+    given: Mapping[tuple[str, str], Path]  # expert files
+    command: str
+    alone: bool
+    workers: int  # cores inside the cell
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which part of a study is wanted; None means all."""
+
+    seeds: int = 10
+    games: Sequence[str] | None = None
+    algorithms: Sequence[str] | None = None
+    budgets: Sequence[str] | None = None
+    scale: float = 1.0
+    experts: Sequence[str] | None = None
+
+
+def plan(study: Study, wanted: Wanted, given: experts.Given) -> list[tuple[Cell, Arm]]:
+    """The cells that are wanted, seed by seed, so that a study that is stopped early compares on common seeds."""
+    games = study.games if wanted.games is None else wanted.games
+    for game in games:
+        if game not in study.games:
+            raise InputError(f"{study.name} has no game {game!r}: choose among {', '.join(study.games)}.")
+    arms = _chosen(study, wanted)
+    made = [catalogue.make(name) for name in games]
+    named: dict[str, list[tuple[str, str]]] = {
+        game.name: [
+            (name, store.digest(experts.find(game, name, given)))
+            for name in study.experts[game.name]
+            if wanted.experts is None or name in wanted.experts
+        ]
+        for game in made
+    }
+    cells = [
+        (cell_of(arm, game, expert, seed, wanted.scale), arm)
+        for seed in range(wanted.seeds)
+        for game in made
+        for expert in named[game.name]
+        for arm in arms
+    ]
+    if not cells:
+        raise InputError(f"{study.name} has no cells of these games, algorithms, budgets and experts: choose fewer.")
+    return cells
+
+
+def _chosen(study: Study, wanted: Wanted) -> list[Arm]:
+    known = dict.fromkeys(name for arm in study.arms for name in (arm.algorithm, arm.name))
+    for name in wanted.algorithms or ():
+        if name not in known:
+            raise InputError(f"{study.name} has no algorithm {name!r}: choose among {', '.join(known)}.")
+    levels = dict.fromkeys(arm.level for arm in study.arms)
+    budgets = [f"{name}/{name}" if "/" not in name else name for name in wanted.budgets or levels]
+    for name in budgets:
+        if name not in levels:
+            short = [f"{level.split('/')[0]}" if len(set(level.split("/"))) == 1 else level for level in levels]
+            raise InputError(f"{study.name} has no budget {name!r}: choose among {', '.join(short)}.")
+    names = wanted.algorithms or known
+    return [arm for arm in study.arms if (arm.algorithm in names or arm.name in names) and arm.level in budgets]
+
+
+def run(jobs: Sequence[Job], at_once: int, progress: Progress, known: Sequence[Result] = ()) -> None:
+    """Run cells, each with a result file of its own at the end; one that fails does not stop the others."""
+    if not jobs:
+        return
+    clock = Clock(jobs, at_once, known)
+    failed: list[str] = []
+
+    def finished(job: Job, seconds: float, problem: str | None) -> None:
+        if problem is not None:
+            failed.append(f"{job.cell.name}: {problem}")
+        clock.finished(job, seconds)
+        progress(clock.done, len(jobs), clock.left())
+
+    progress(0, len(jobs), clock.left())
+    if at_once == 1:
+        for job in jobs:
+            finished(job, *_attempt(job))
+    else:
+        _run_in_processes(jobs, at_once, finished)
+    if failed:
+        raise JobError(f"{len(failed)} of {len(jobs)} cells failed (call again to repeat them); first {failed[0]}")
+
+
+class Clock:
+    """Tells the time that is left, from cells of the same arm that are finished."""
+
+    def __init__(self, jobs: Sequence[Job], at_once: int, known: Sequence[Result]) -> None:
+        self.done, self._at_once = 0, at_once
+        self._waiting = {id(job): job for job in jobs}
+        self._seen: dict[tuple[str, str], list[float]] = {}
+        for result in known:
+            self._seen.setdefault((result.cell.game, result.arm), []).append(float(result.timing["wall"]))
+
+    def finished(self, job: Job, seconds: float) -> None:
+        """Take note of a cell."""
+        self.done += 1
+        self._waiting.pop(id(job))
+        self._seen.setdefault((job.cell.game, job.arm), []).append(seconds)
+
+    def left(self) -> float | None:
+        """Seconds, or None while nothing like what waits has been seen."""
+        if not self._seen:
+            return None
+        everything = [seconds for own in self._seen.values() for seconds in own]
+        usual = sum(everything) / len(everything)
+
+        def expected(job: Job) -> float:
+            own = self._seen.get((job.cell.game, job.arm))
+            return sum(own) / len(own) if own else usual
+
+        return sum(map(expected, self._waiting.values())) / self._at_once
+
+
+def execute(job: Job) -> Result:
+    """Run one cell in this process and write its result."""
+    start, load = time.perf_counter(), os.getloadavg()[0]
+    cell = job.cell
+    game = catalogue.make(cell.game, cell.parameters)
+    expert = replace(experts.find(game, cell.expert, job.given), workers=job.workers)
+    if store.digest(expert) != cell.expert_hash:
+        raise InputError(f"the {cell.expert} expert for {cell.game} has changed since the study was planned.")
+    summary = _KINDS[cell.to_json()["kind"]](job, game, expert)
+    timing = {
+        "alone": job.alone,
+        "workers": job.workers,
+        "load": round(load, 2),
+        "wall": time.perf_counter() - start,
+    }
+    result = Result(cell, job.arm, summary, timing, results.commit(), results.machine(), job.command)
+    results.write(job.folder, result)
+    return result
+
+
+def _distill(job: Job, game: Game, expert: StoredExpert) -> dict[str, Any]:
+    """The object that `hydraviper distill --json` prints; the run's folder is not kept."""
+    with _scratch(job) as place, LocalEngine(catalogue.maker(game), job.workers) as engine:
+        return _run_into(place, job, game, expert, engine)
+
+
+def _refine(job: Job, game: Game, expert: StoredExpert) -> dict[str, Any]:
+    """As `_distill`, then the direct search over the trees: the score is theirs, and their seconds are counted."""
+    try:
+        refining = importlib.import_module("hydraviper.steps.refine")
+    except ModuleNotFoundError:
+        raise InputError("this version cannot refine trees: choose another study, or update hydraviper.") from None
+    with _scratch(job) as place, LocalEngine(catalogue.maker(game), job.workers) as engine:
+        summary = _run_into(place, job, game, expert, engine)
+        students = file.load(place).students(game)
+        limits = refining.RefineSettings(seconds=job.cell.refine, seed=job.cell.settings.seed)
+        refined = refining.refine(game, expert, students, engine, limits)
+        fields = evaluation.evaluate(game, expert, refined.students, engine, job.cell.episodes)
+    seconds = {**summary["seconds"], "refine": refined.seconds}
+    seconds["total"] += refined.seconds
+    notes = [*summary["notes"], refined.sentence()]
+    return {**summary, **fields, "seconds": seconds, "notes": notes, "refined": refined.to_json()}
+
+
+@contextmanager
+def _scratch(job: Job) -> Iterator[Path]:
+    """A run's folder that is thrown away."""
+    parent = job.folder / "running"
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent) as place:
+        yield Path(place)
+
+
+def _run_into(place: Path, job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> dict[str, Any]:
+    cell = job.cell
+    run = runs.Run(game, expert, VARIANTS[cell.algorithm], cell.settings)
+    summary = runs.execute(run, place, engine, cell.episodes, cell.command, lambda step, done, of: None)
+    return {**summary, "out": None}
+
+
+_KINDS: dict[str, Callable[[Job, Game, StoredExpert], dict[str, Any]]] = {"distill": _distill, "refined": _refine}
+
+
+def _attempt(job: Job) -> tuple[float, str | None]:
+    """Run a cell; how long it took, and what went wrong."""
+    start, problem = time.perf_counter(), None
+    try:
+        execute(job)
+    except (InputError, JobError) as error:
+        problem = str(error)
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
+    return time.perf_counter() - start, problem
+
+
+def clean(folder: Path) -> None:
+    """Remove what a killed study left half done."""
+    shutil.rmtree(folder / "running", ignore_errors=True)
+
+
+# --------------------------------------------------------------------------- several at once
+
+
+def _run_in_processes(jobs: Sequence[Job], count: int, finished: Callable[[Job, float, str | None], None]) -> None:
+    context = multiprocessing.get_context("spawn")
+    waiting = list(reversed(jobs))
+    busy: dict[Any, tuple[Any, Job]] = {}  # pipe -> process, its job
+
+    def start() -> tuple[Any, Any]:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_work, args=(theirs,), daemon=True)
+        process.start()
+        theirs.close()
+        return ours, process
+
+    def give(pipe: Any, process: Any) -> None:
+        if waiting:
+            job = waiting.pop()
+            busy[pipe] = (process, job)
+            pipe.send(job)
+        else:
+            pipe.close()  # the worker leaves
+
+    try:
+        for _ in range(min(count, len(jobs))):
+            give(*start())
+        while busy:
+            for pipe in map(_pipe, wait(list(busy))):
+                process, job = busy.pop(pipe)
+                try:
+                    seconds, problem = pipe.recv()
+                except (EOFError, ConnectionError):
+                    process.join()
+                    finished(job, 0.0, f"its process died (exit code {process.exitcode})")
+                    if waiting:
+                        give(*start())
+                    continue
+                finished(job, seconds, problem)
+                give(pipe, process)
+    finally:
+        for process, _ in busy.values():
+            process.terminate()
+
+
+def _pipe(ready: Any) -> Any:
+    return ready  # only pipes wait, whatever the stubs think
+
+
+def _work(pipe: Connection) -> None:
+    """A worker's life: run cells until the pipe ends or the process that started it is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_leave_with_parent, daemon=True).start()
+    while True:
+        try:
+            job = pipe.recv()
+            pipe.send(_attempt(job))
+        except (EOFError, ConnectionError):
+            return
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

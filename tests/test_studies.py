@@ -1,0 +1,307 @@
+"""Studies as a user calls them: resumable, killed, parallel, adopted, checked; and with bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import hydraviper
+from hydraviper import cli, runs
+from hydraviper.studies import results, runner
+from hydraviper.studies.catalogue import STUDIES
+from hydraviper.studies.design import Cell
+from tests.test_cli import call, refuses, snapshot
+
+__all__ = ["call"]  # a fixture
+
+NAVIGATION = ["--games", "cooperative-navigation"]
+TINY = [*NAVIGATION, "--scale", "0.02", "--workers", "1", "--json"]
+
+
+def scores(folder):
+    return {key: (result.summary["score"], result.summary["selection"]) for key, result in results.load(folder).items()}
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory):
+    """A tiny study that nobody disturbed."""
+    folder = tmp_path_factory.mktemp("whole") / "epsilon"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["hydraviper", "study", "epsilon", *TINY, "--seeds", "3", "--out", str(folder)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+    assert not stop.value.code
+    return folder
+
+
+def test_a_study_from_nothing_and_again_at_once(call, monkeypatch):
+    options = ["study", "table1", *TINY, "--seeds", 2, "--algorithms", "iviper,hydraviper", "--budget", "low"]
+    code, printed, _ = call(*options)
+    first = json.loads(printed)
+    assert code == 0
+    assert first["cells"] == {"wanted": 4, "adopted": 0, "ran": 4, "missing": 0}
+    assert [row["arm"] for row in first["rows"]] == ["iviper", "hydraviper"]
+    assert all(row["seeds"] == 2 and row["low"] < row["mean"] < row["high"] for row in first["rows"])
+    assert [answer["verdict"] for answer in first["answers"]] == ["not enough seeds"] * 2
+    assert all(Path(file).is_file() for file in first["files"])
+
+    monkeypatch.setattr(runner, "execute", lambda job: pytest.fail("a finished cell ran again"))
+    code, printed, _ = call(*options)
+    again = json.loads(printed)
+    assert code == 0
+    assert again["cells"] == {"wanted": 4, "adopted": 0, "ran": 0, "missing": 0}
+    assert again["rows"] == first["rows"]
+    code, printed, _ = call(*options[:-2], "--no-run", "--budget", "low", *options[-2:])
+    assert code == 0
+    code, printed, _ = call(*[option for option in options if option != "--json"])
+    assert code == 0
+    assert "RQ1" in printed
+
+
+def test_a_cell_is_what_distill_prints(call):
+    options = [*NAVIGATION, "--seeds", 1, "--algorithms", "imitation", "--budget", "low/high", "--workers", 1]
+    assert call("study", "budgets", *options, "--out", "s", "--json")[0] == 0
+    (path,) = Path("s/cells").glob("*.json")
+    document = json.loads(path.read_text())
+    assert {"cell", "summary", "commit", "machine", "command"} <= set(document)
+    assert {"game", "algorithm", "settings", "expert", "seed", "episodes", "scale"} <= set(document["cell"])
+    code, printed, _ = call(*document["summary"]["command"].split()[1:], "--workers", 1, "--json")
+    summary = json.loads(printed)
+    assert code == 0
+    assert set(summary) == set(document["summary"])
+    for field in set(summary) - {"out", "seconds", "command"}:
+        assert summary[field] == document["summary"][field], field
+
+
+def test_killed_five_times_it_ends_as_if_left_alone(whole, tmp_path):
+    """SIGKILL at random moments, with one and with two processes; each time some cell was finished before."""
+    folder, moments = tmp_path / "killed", random.Random(7)
+    for attempt in range(5):
+        before = len(list(folder.glob("cells/*.json")))
+        process = _start(folder, workers=2 if attempt == 1 else 1)
+        limit = time.monotonic() + 120
+        while len(list(folder.glob("cells/*.json"))) <= before and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0, 0.15))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    left = 18 - len(list(folder.glob("cells/*.json")))
+    process = _start(folder, workers=1)
+    printed, complaint = process.communicate(timeout=240)
+    assert process.returncode == 0, complaint
+    assert json.loads(printed)["cells"] == {"wanted": 18, "adopted": 0, "ran": left, "missing": 0}
+    assert scores(folder) == scores(whole)
+    assert not (folder / "running").exists() or not any((folder / "running").iterdir())
+    strip = lambda text: [line.split(",")[:16] for line in text.splitlines()]  # noqa: E731 (all but the seconds)
+    name = "report-scale-0.02.csv"
+    assert strip((folder / name).read_text()) == strip((whole / name).read_text())
+
+
+def _start(folder, workers):
+    options = [
+        *NAVIGATION,
+        "--scale",
+        "0.02",
+        "--json",
+        "--seeds",
+        "3",
+        "--workers",
+        str(workers),
+        "--out",
+        str(folder),
+    ]
+    command = [sys.executable, "-m", "hydraviper.cli", "study", "epsilon", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
+
+
+def test_time_left_comes_from_cells_of_the_same_arm(whole):
+    known = list(results.load(whole).values())
+    kinds = {result.arm: result for result in known}
+    first, second = list(kinds.values())[:2]
+    timed = [replace(first, timing={"wall": 4.0}), replace(first, timing={"wall": 6.0})]
+    job = lambda result: runner.Job(result.cell, result.arm, whole, {}, "", False, 1)  # noqa: E731
+    jobs = [job(first), job(first), job(second)]
+    assert runner.Clock(jobs, 1, []).left() is None
+    clock = runner.Clock(jobs, 2, timed)
+    assert clock.left() == pytest.approx((5 + 5 + 5) / 2)  # nothing is known of the second: as all others
+    clock.finished(jobs[2], 20.0)
+    assert clock.left() == pytest.approx((5 + 5) / 2)
+    clock.finished(jobs[0], 2.0)
+    assert clock.left() == pytest.approx(4 / 2)
+    assert clock.done == 2
+
+
+def test_a_failing_cell_does_not_stop_the_others(call, monkeypatch, whole):
+    execute = runner.execute
+
+    def moody(job):
+        if job.cell.settings.drop_quantile == 0.5:
+            raise ZeroDivisionError("no luck")
+        return execute(job)
+
+    monkeypatch.setattr(runner, "execute", moody)
+    code, _, complaint = call("study", "epsilon", *TINY, "--seeds", 1, "--out", "s")
+    assert code == 1
+    assert "1 of 6 cells failed" in complaint
+    assert "no luck" in complaint
+    monkeypatch.setattr(runner, "execute", execute)
+    code, printed, _ = call("study", "epsilon", *TINY, "--seeds", 1, "--out", "s")
+    assert json.loads(printed)["cells"]["ran"] == 1
+    assert scores(Path("s")).items() <= scores(whole).items()
+
+
+def test_packed_results_are_results(call, whole):
+    subprocess.run(["cp", "-r", str(whole), "s"], check=True)
+    code, printed, _ = call("study", "epsilon", *TINY, "--seeds", 3, "--out", "s", "--pack")
+    assert json.loads(printed)["cells"]["ran"] == 0
+    assert not Path("s/cells").exists()
+    assert len(Path("s/cells.jsonl").read_text().splitlines()) == 18
+    assert scores(Path("s")) == scores(whole)
+    code, printed, _ = call("study", "epsilon", *TINY, "--seeds", 3, "--out", "s")
+    assert (code, json.loads(printed)["cells"]["ran"]) == (0, 0)
+
+
+def test_results_of_runs_and_of_other_studies_are_adopted(call, whole):
+    (arm,) = (arm for arm in STUDIES["epsilon"].arms if arm.name == "0.3")
+    cell = next(r.cell for r in results.load(whole).values() if r.arm == arm.key and r.seed == 1)
+    for name, settings in {
+        "one": cell.settings,
+        "other": replace(cell.settings, depth=3),  # no cell of the study
+        "unfinished": replace(cell.settings, seed=2),
+    }.items():
+        _run_into(Path("runs") / name, settings, cell.episodes)
+    Path("runs/unfinished/trees.json").unlink()
+    options = ["study", "epsilon", *TINY, "--seeds", 3, "--no-run", "--out", "s", "--adopt"]
+    code, printed, _ = call(*options, "runs", "--commit", "abc")
+    assert code == 0
+    assert json.loads(printed)["cells"] == {"wanted": 18, "adopted": 1, "ran": 0, "missing": 17}
+    (result,) = results.load(Path("s")).values()
+    assert result.cell == cell
+    assert result.commit == "abc"
+    assert scores(Path("s"))[cell.key] == scores(whole)[cell.key]
+    assert str(Path.cwd()) not in next(Path("s/cells").glob("*.json")).read_text()  # no file's place of one machine
+
+    code, printed, _ = call("study", "ablation", *TINY, "--seeds", 3, "--no-run", "--out", "t", "--adopt", whole)
+    assert json.loads(printed)["cells"]["adopted"] == 3  # HYDRAVIPER at the low budget is part of both
+    refuses(call, "is no folder", *options, "nowhere")
+
+
+def test_a_check_runs_cells_again(call, whole):
+    before = snapshot(whole)
+    code, printed, _ = call("study", "epsilon", "--check", "--sample", 2, "--workers", 1, "--out", whole, "--json")
+    checked = json.loads(printed)["checked"]
+    assert code == 0
+    assert [one["same"] for one in checked] == [True, True]
+    assert all(one["score"]["now"] == one["score"]["then"] and one["seconds_ratio"] > 0 for one in checked)
+    assert snapshot(whole) == before
+    subprocess.run(["cp", "-r", str(whole), "s"], check=True)
+    for path in Path("s/cells").glob("*.json"):
+        document = json.loads(path.read_text())
+        document["summary"]["score"]["mean"] += 1e-9
+        path.write_text(json.dumps(document))
+    code, printed, complaint = call("study", "epsilon", "--check", "--sample", 1, "--workers", 1, "--out", "s")
+    assert code == 1
+    assert "1 of 1 cells came out differently" in complaint
+    assert "score" in printed
+
+
+def _run_into(folder, settings, episodes):
+    game = hydraviper.make("cooperative-navigation")
+    run = runs.Run(game, hydraviper.shipped_expert(game), hydraviper.VARIANTS["hydraviper"], settings)
+    with runs.claimed(run, folder):
+        runs.execute(run, folder, hydraviper.LocalEngine(lambda: game), episodes, "distill", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "arguments"),
+    [
+        ("did you mean table1?", ["tabel1"]),
+        ("choose one of table1, budgets", ["chess"]),
+        ("table1 has no game 'chess'", ["table1", "--games", "chess"]),
+        ("clustering has no game 'cooperative-navigation'", ["clustering", *NAVIGATION]),
+        ("table1 has no algorithm 'magic'", ["table1", "--algorithms", "iviper,magic"]),
+        ("table1 has no budget 'mid/mid': choose among high, low", ["table1", "--budget", "mid"]),
+        ("table1 has no cells of these", ["table1", *NAVIGATION, "--expert", "mplight"]),
+        ("budgets has no cells of these", ["budgets", *NAVIGATION, "--algorithms", "imitation", "--budget", "low"]),
+        ("--seeds must be at least 1", ["table1", "--seeds", "0"]),
+        ("--workers must be at least 1", ["table1", "--workers", "0"]),
+        ("--scale must be more than 0", ["table1", "--scale", "0"]),
+        ("--scale must be more than 0", ["table1", "--scale", "2"]),
+        ("there is no expert file", ["table1", "--expert", "nobody.safetensors"]),
+        ("--sample must be at least 1", ["table1", "--check", "--sample", "0"]),
+        ("there are no finished cells", ["table1", "--check"]),
+    ],
+)
+def test_bad_calls_are_refused(call, sentence, arguments):
+    refuses(call, sentence, "study", *arguments, "--json")
+
+
+def test_folders_of_others_are_refused(call, whole):
+    refuses(call, "holds the study epsilon, not table1", "study", "table1", *TINY, "--out", whole)
+    Path("mine").mkdir()
+    Path("mine/notes.txt").write_text("mine")
+    refuses(call, "not a study", "study", "table1", *TINY, "--out", "mine")
+    refuses(call, "is a file", "study", "table1", *TINY, "--out", "mine/notes.txt")
+    subprocess.run(["cp", "-r", str(whole), "s"], check=True)
+    (next(iter(Path("s/cells").glob("*.json")))).write_text('{"cell": 1}')
+    refuses(call, "not a result of this package", "study", "epsilon", *TINY, "--out", "s")
+    with results.claimed(STUDIES["table1"], Path("held")):
+        refuses(call, "another process works on held", "study", "table1", *TINY, "--out", "held")
+
+
+def test_plans_name_every_cell_once():
+    counts = {"table1": 6, "budgets": 21, "sensitivity": 9, "ablation": 10, "runtime": 3, "epsilon": 6, "refined": 3}
+    for name, count in counts.items():
+        games = ["cooperative-navigation", "physical-deception"]
+        cells = [cell for cell, _ in runner.plan(STUDIES[name], runner.Wanted(2, games), {})]
+        assert len(cells) == 2 * 2 * count
+        assert len({cell.key for cell in cells}) == len({cell.name for cell in cells})
+        assert all(Cell.from_json(json.loads(json.dumps(cell.to_json()))) == cell for cell in cells)
+        # a default may be one arm's own value: the same cell then, twice
+        assert len({cell.key for cell in cells}) >= len(cells) - 2 * 2
+    arms = [arm.key for study in STUDIES.values() for arm in study.arms]
+    assert all(len({arm.key for arm in study.arms}) == len(study.arms) for study in STUDIES.values()), arms
+
+
+def test_refined_cells_are_scored_after_the_search(call, monkeypatch):
+    """With a search that does nothing: its seconds are counted and the scores are those of the trees it returns."""
+    options = ["study", "refined", *TINY, "--seeds", 1, "--out", "s"]
+    monkeypatch.setitem(sys.modules, "hydraviper.steps.refine", None)  # a version without it
+    code, _, complaint = call(*options)
+    assert code == 1
+    assert "2 of 3 cells failed" in complaint
+    assert "cannot refine trees" in complaint
+
+    def refine(game, expert, students, engine, settings):
+        words = {"to_json": dict, "sentence": lambda: "Searched."}
+        return SimpleNamespace(students=students, seconds=settings.seconds, **words)
+
+    settings = lambda **values: SimpleNamespace(**values)  # noqa: E731
+    fake = SimpleNamespace(refine=refine, RefineSettings=settings)
+    monkeypatch.setitem(sys.modules, "hydraviper.steps.refine", fake)
+    code, printed, complaint = call(*options)
+    assert code == 0, complaint
+    assert json.loads(printed)["cells"]["ran"] == 2
+    by_seconds = {result.cell.refine: result.summary for result in results.load(Path("s")).values()}
+    assert set(by_seconds) == {0, 0.2, 1.2}
+    assert by_seconds[1.2]["score"] == by_seconds[0]["score"]
+    assert by_seconds[1.2]["seconds"]["refine"] == 1.2
+    assert by_seconds[1.2]["seconds"]["total"] > 1.2
+
+
+def test_a_cell_of_an_older_version_is_still_known(whole):
+    """Settings that came later take their defaults."""
+    result = next(iter(results.load(whole).values()))
+    values = result.cell.to_json()
+    del values["settings"]["features"]
+    assert Cell.from_json(values).key == result.cell.key

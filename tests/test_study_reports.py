@@ -1,0 +1,171 @@
+"""Reports and answers from made-up results, so that every verdict and every figure is seen."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from hydraviper.settings import Settings
+from hydraviper.studies import report, tables
+from hydraviper.studies.catalogue import STUDIES
+from hydraviper.studies.design import Cell
+from hydraviper.studies.figures import FIGURES
+from hydraviper.studies.questions import FAILS, FEW, HOLDS
+from hydraviper.studies.results import Result
+
+CN, IC = "cooperative-navigation", "ingolstadt-corridor"
+
+
+def result(study, arm, seed, score, seconds=10.0, game=CN, expert="maddpg", digest="e"):
+    levels = {"high": 5000, "mid": 2500, "low": 500}
+    settings = Settings(seed=seed, train_budget=levels[arm.train], valid_budget=levels[arm.valid], **arm.settings)
+    cell = Cell(game, {}, arm.algorithm, settings, expert, digest, 100, refine=arm.refine)
+    signals = [f"signal-{k}" for k in range(1, 8)]
+    together = arm.settings.get("partition", "none") == "none"
+    jams = {"median": score, "worst": score + 9, "jammed": 1} if game == IC else {}
+    summary = {
+        "score": {"name": "penalty", "mean": score, "ci95": 1.0, "episodes": 100, "lower_is_better": True, **jams},
+        "expert": {"mean": 120.0, "ci95": 1.0},
+        "rollouts": {"warmup": 50, "train": 100, "valid": 100},
+        "seconds": {"total": seconds, **dict.fromkeys(tables.STEPS, seconds / 4)},
+        "teams": [signals] if together else [signals[1::2], signals[::2]],
+    }
+    timing = {"alone": True, "workers": 1, "load": 0.3, "wall": seconds}
+    machine = {"processor": "a machine", "cores": 2}
+    return Result(cell, arm.key, summary, timing, "c0ffee", machine, f"hydraviper study {study.name}")
+
+
+def made(name, means, seeds=5, seconds=None, **others):
+    """A report where every arm of a study has about its mean: `means` by arm name, noise the same for all arms."""
+    study = STUDIES[name]
+    noise = (0.4, -0.3, 0.1, -0.2, 0.3)
+    own = [
+        result(
+            study,
+            arm,
+            seed,
+            means[arm.name] + noise[seed] * (1 + 0.1 * k),
+            (seconds or {}).get(arm.name, 10.0),
+            **others,
+        )
+        for k, arm in enumerate(study.arms)
+        if arm.name in means
+        for seed in range(seeds)
+    ]
+    return report.Report.of(study, own, 1.0)
+
+
+BASE = {"iviper": 165.0, "maviper": 144.0, "hydraviper": 142.0}
+
+
+@pytest.mark.parametrize(
+    ("means", "seconds", "seeds", "verdicts"),
+    [
+        (BASE, {"maviper": 50.0}, 5, (HOLDS, HOLDS)),
+        (BASE, {"maviper": 50.0}, 1, (FEW, FEW)),
+        (BASE, {"maviper": 5.0}, 5, (FAILS, HOLDS)),  # as good, but quicker
+        ({**BASE, "maviper": 100.0}, {"maviper": 50.0}, 5, (FAILS, FAILS)),
+        (BASE, {"iviper": 1.0, "maviper": 50.0}, 5, (HOLDS, HOLDS)),  # quicker, but far worse: no rival
+        ({"hydraviper": 142.0, "iviper": 165.0}, {}, 5, (FEW, FEW)),  # a baseline has not been run
+    ],
+)
+def test_answers_to_the_research_questions(means, seconds, seeds, verdicts):
+    told = made("table1", means, seeds, seconds)
+    assert tuple(answer.verdict for answer in told.answers) == verdicts
+    assert all(answer.sentence.startswith(answer.verdict) for answer in told.answers)
+
+
+def test_worse_by_an_unclear_amount_is_not_decided():
+    """Between better and worse by more than 5 %: the interval decides, not the mean."""
+    study = STUDIES["table1"]
+    high = [arm for arm in study.arms if arm.level == "high/high"]
+    wild = {"iviper": (150, 150, 150), "maviper": (140, 140, 140), "hydraviper": (120, 165, 150)}
+    own = [result(study, arm, seed, score) for arm in high for seed, score in enumerate(wild[arm.name])]
+    assert report.Report.of(study, own, 1.0).answers[1].verdict == FEW
+
+
+def test_clustering_is_judged_and_its_teams_are_numbered():
+    means = {"none": 20.0, "graph-metis": 20.2, "marginal-kmeans": 20.1, "marginal-metis": 19.9, "random": 40.0}
+    seconds = {**dict.fromkeys(means, 5.0), "none": 9.0}
+    told = made("clustering", means, seconds=seconds, game=IC, expert="mplight")
+    assert told.answers[0].verdict == HOLDS
+    words = report.to_markdown(told)
+    assert "| random | 5,000 / 5,000 | [[2, 4, 6], [1, 3, 5, 7]] | [[1, 2, 3, 6, 7], [4, 5]] |" in words
+    assert "11,263.8 ± 55.8" in words
+    assert "5 of 500" in words  # jammed episodes
+    slower = made("clustering", means, seconds={**seconds, "graph-metis": 11.0}, game=IC, expert="mplight")
+    assert slower.answers[0].verdict == FAILS
+
+
+def test_series_and_ablations_are_judged():
+    depths = {"2": 160.0, "3": 150.0, "4": 142.0, "5": 143.0, "1": 142.0, "8": 142.0, "16": 142.0}
+    assert [answer.verdict for answer in made("sensitivity", depths).answers] == [HOLDS, HOLDS]
+    assert made("sensitivity", {**depths, "5": 120.0}).answers[0].verdict == FAILS
+    parts = {"hydraviper": 142.0, "without C-Q": 150.0, "without TR-A": 144.0, "without VR-UCB": 146.0}
+    assert made("ablation", parts).answers[0].verdict == HOLDS
+    assert made("ablation", {**parts, "without TR-A": 141.0}).answers[0].verdict == FAILS
+    assert made("refined", {"none": 142.0, "10 s": 139.0}).answers[0].verdict == HOLDS
+    assert made("runtime", BASE, seconds={"hydraviper": 3.0}).answers[0].verdict == HOLDS
+
+
+def test_published_numbers_stand_beside_the_right_rows():
+    rows = {(row.arm.name, row.arm.level): row for row in made("table1", BASE).rows}
+    assert rows["hydraviper", "low/low"].published == (144.84, 2.12)
+    assert rows["hydraviper", "low/low"].published_seconds == (180.5, 9.3)
+    assert rows["maviper", "low/low"].published == (153.66, 4.07)
+    assert rows["maviper", "low/low"].published_seconds is None
+    depths = {
+        row.arm.name: row for row in made("sensitivity", {"3": 150.0, "4": 142.0}).rows if "depth" in row.arm.group
+    }
+    assert depths["4"].published == (144.84, 2.12)
+    assert depths["3"].published is None
+    assert all(row.published is None for row in made("table1", BASE, game=IC, expert="idqn").rows)
+
+
+def test_an_expert_that_was_trained_anew_is_told_apart():
+    study = STUDIES["table1"]
+    own = [
+        result(study, study.arms[0], seed, 160.0, digest=digest)
+        for seed in range(2)
+        for digest in ("aaaaaaaa", "bbbbbbbb")
+    ]
+    assert [row.expert for row in tables.rows_of(study, own, 1.0)] == ["maddpg aaaaaa", "maddpg bbbbbb"]
+    assert tables.rows_of(study, own, 0.5) == []
+
+
+def test_csv_and_page_hold_every_row():
+    told = made("table1", BASE)
+    lines = list(csv.DictReader(io.StringIO(report.to_csv(told))))
+    assert len(lines) == 6
+    assert float(lines[2]["mean"]) == pytest.approx(142.06, abs=0.2)
+    assert float(lines[0]["worse_by"]) == pytest.approx(23 / 142, abs=0.01)
+    page = report.to_html(told)
+    assert "http" not in page
+    assert "160.87 ± 4.31" in page
+    assert page.count("<svg") == 2
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("seeds", [1, 5])
+def test_figures_are_sound_drawings(name, seeds):
+    means = {**BASE, "imitation": 210.0}
+    for told in (made("budgets", means, seeds), made("sensitivity", {"2": 160.0, "4": 142.0}, seeds)):
+        for figure in FIGURES[name](told.rows):
+            drawing = ElementTree.fromstring(figure.svg)
+            numbers = [float(value) for value in re.findall(r'[ "](?:x|y|cx|cy|height)="(-?[\d.]+)"', figure.svg)]
+            width, height = float(drawing.attrib["width"]), float(drawing.attrib["height"])
+            assert numbers
+            assert all(0 <= value <= max(width, height) for value in numbers)
+            assert "nan" not in figure.svg
+
+
+def test_a_report_on_nothing():
+    empty = report.Report.of(STUDIES["table1"], [], 1.0)
+    assert "No cell is finished yet." in report.to_markdown(empty)
+    assert report.to_csv(empty) == ""
+    assert [answer.verdict for answer in empty.answers] == [FEW, FEW]
+    assert "<svg" not in report.to_html(empty)

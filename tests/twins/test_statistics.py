@@ -1,0 +1,67 @@
+"""Our statistics against scipy's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hydraviper.comparison import over_seeds
+from hydraviper.studies.statistics import bootstrap_interval, interquartile_mean, paired, ratio, t_interval
+
+
+def samples():
+    draws = np.random.default_rng(3)
+    return [draws.normal(140, 3, size).tolist() for size in (2, 3, 5, 10, 17, 40)]
+
+
+@pytest.mark.parametrize("values", samples())
+def test_t_interval(values):
+    ours = t_interval(values)
+    low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
+    assert (ours.low, ours.high) == pytest.approx((low, high), rel=1e-12)
+    assert ours.mean == pytest.approx(np.mean(values))
+    assert ours.half == pytest.approx(over_seeds(values).ci95, rel=2e-3)  # compare's table of quantiles
+
+
+@pytest.mark.parametrize("values", samples()[2:])
+def test_bootstrap_interval(values):
+    ours = bootstrap_interval(values)
+    rng = np.random.default_rng(0)
+    theirs = stats.bootstrap((values,), np.mean, n_resamples=20_000, method="percentile", rng=rng).confidence_interval
+    spread = np.std(values) / math.sqrt(len(values))
+    assert ours.low == pytest.approx(theirs.low, abs=0.1 * spread)
+    assert ours.high == pytest.approx(theirs.high, abs=0.1 * spread)
+    assert ours == bootstrap_interval(values)  # the same numbers give the same interval
+
+
+@pytest.mark.parametrize("values", samples())
+def test_interquartile_mean(values):
+    assert interquartile_mean(values) == pytest.approx(stats.trim_mean(values, 0.25))
+
+
+def test_paired_comparison_on_common_seeds():
+    draws = np.random.default_rng(5)
+    first = dict(enumerate(draws.normal(140, 3, 10)))
+    second = {seed: value + draws.normal(1, 0.5) for seed, value in first.items()}
+    result = paired({**first, 50: 1.0}, {**second, 60: 1.0})
+    values, others = list(first.values()), list(second.values())
+    theirs = stats.ttest_rel(values, others).confidence_interval(0.95)
+    assert (result.difference.low, result.difference.high) == pytest.approx((theirs.low, theirs.high))
+    assert result.difference.count == 10
+    assert result.smaller == sum(a < b for a, b in zip(values, others, strict=True))
+    assert result.smaller + result.larger == 10
+    assert result.difference.half < t_interval(values).half  # pairing takes out what seeds have in common
+    quotient = ratio(first, second)
+    assert quotient.mean == pytest.approx(stats.gmean(np.array(values) / np.array(others)))
+    assert quotient.low < quotient.mean < quotient.high < 1
+
+
+def test_too_few_values_have_no_interval():
+    for interval in (t_interval([3.0]), bootstrap_interval([3.0]), paired({1: 2.0}, {1: 1.0}).difference):
+        assert interval.count == 1
+        assert math.isnan(interval.low)
+    assert paired({1: 2.0}, {2: 1.0}).difference.count == 0
+    assert math.isnan(interquartile_mean([]))
