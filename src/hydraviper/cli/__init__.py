@@ -13,6 +13,7 @@ from hydraviper.cli import (  # each adds its commands
     explaining,
     exporting,
     showing,
+    studying,
     training,
     valuing,
 )
