@@ -1,8 +1,9 @@
 """What a partition saves: `python -m benchmarks.clustering --expert FILE --critic FILE`.
 
 The same expert with a joint critic (`hydraviper critic`) and with its local Q, as one team and as two by each method:
-the largest team's joint actions, the time of the resample step, the score. One file per cell; a cell that is finished
-never runs again, and no rollout is played twice.
+the largest team's joint actions, the time of the resample step, the score. Teams and processor times come first, since
+they need few rollouts; then the runs. One file per cell; a cell that is finished never runs again, and no rollout is
+played twice.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from hydraviper.experts.local_q import LocalQExpert
 from hydraviper.games import catalogue
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import PARTITIONS
+from hydraviper.steps.partition import by_settings
 from hydraviper.steps.resample import team_weights
 from hydraviper.steps.task import Task
 from hydraviper.trees.file import write_whole
@@ -53,13 +55,17 @@ def main() -> None:
     with hydraviper.LocalEngine(catalogue.maker(game), asked.workers) as place:
         engine = RememberedEngine(place, journal, runs.subject(game), store.policy_digest)
         for values, method in wanted:
-            rows.append(_finished(game, experts[values], engine, asked, values, method))
-            print(_line(rows[-1]), flush=True)
-            _write(game, experts["joint critic"], asked, rows, len(wanted))
+            rows.append(_started(game, experts[values], engine, asked, values, method))
+        for number, row in enumerate(rows):
+            if row["score"] is None:
+                _write(game, experts["joint critic"], asked, rows)
+                rows[number] = _scored(game, experts[row["values"]], engine, asked, row)
+            print(_line(rows[number]), flush=True)
+        _write(game, experts["joint critic"], asked, rows)
     journal.unlink(missing_ok=True)
 
 
-def _finished(
+def _started(
     game: hydraviper.Game,
     expert: store.StoredExpert,
     engine: RememberedEngine,
@@ -67,14 +73,27 @@ def _finished(
     values: str,
     method: str,
 ) -> dict[str, Any]:
-    """A cell from its file, or run and put there."""
-    path = asked.out / "cells" / f"{values.replace(' ', '-').lower()}-{method}.json"
-    wanted = _wanted(asked, method, expert)
+    """A cell from its file, or its teams and times."""
+    path, wanted = _path(asked, values, method), _wanted(asked, method, expert)
     if path.exists() and (row := json.loads(path.read_text()))["wanted"] == wanted:
         return row
-    row = {"values": values, "wanted": wanted, **_cell(game, expert, engine, asked, method)}
+    settings = _settings(game, asked, method)
+    teams = by_settings(Task(game, expert, engine, settings, Ledger()))
+    row = {
+        "values": values,
+        "wanted": wanted,
+        "partition": method,
+        "teams": [[i + 1 for i in team] for team in teams],
+        "largest": max(math.prod(len(game.agents[i].actions) for i in team) for team in teams),
+        "milliseconds_per_sample": 1000 * _seconds_per_sample(game, expert, engine, settings, teams),
+        "score": None,
+    }
     write_whole(path, json.dumps(row, indent=1))
     return row
+
+
+def _path(asked: argparse.Namespace, values: str, method: str) -> Path:
+    return asked.out / "cells" / f"{values.replace(' ', '-').lower()}-{method}.json"
 
 
 def _write(
@@ -82,7 +101,6 @@ def _write(
     critic: store.StoredExpert,
     asked: argparse.Namespace,
     rows: list[dict[str, Any]],
-    cells: int,
 ) -> None:
     """The table of what is finished, whole or not."""
     options = {name: value for name, value in vars(asked).items() if name != "out"}
@@ -93,7 +111,7 @@ def _write(
         "game": game.name,
         "score": game.score.name,
         "critic": dict(critic.about).get("fit"),
-        "cells": {"finished": len(rows), "wanted": cells},
+        "cells": {"finished": sum(row["score"] is not None for row in rows), "wanted": len(rows)},
         "rows": rows,
     }
     write_whole(asked.out / "clustering.json", json.dumps(result, indent=1))
@@ -106,10 +124,10 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--expert", type=Path, required=True, help="an expert with a local Q")
     parser.add_argument("--critic", type=Path, required=True, help="the same with a joint critic")
     parser.add_argument("--teams", type=int, default=2)
-    parser.add_argument("--iterations", type=int, default=10)
-    parser.add_argument("--train-budget", type=int, default=20)
-    parser.add_argument("--valid-budget", type=int, default=20)
-    parser.add_argument("--episodes", type=int, default=8)
+    parser.add_argument("--iterations", type=int, default=8)
+    parser.add_argument("--train-budget", type=int, default=16)
+    parser.add_argument("--valid-budget", type=int, default=16)
+    parser.add_argument("--episodes", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("results/clustering"))
@@ -121,14 +139,8 @@ def _wanted(asked: argparse.Namespace, method: str, expert: store.StoredExpert) 
     return {**{name: getattr(asked, name) for name in names}, "method": method, "expert": store.digest(expert)}
 
 
-def _cell(
-    game: hydraviper.Game,
-    expert: store.StoredExpert,
-    engine: RememberedEngine,
-    asked: argparse.Namespace,
-    method: str,
-) -> dict[str, Any]:
-    settings = hydraviper.Settings(
+def _settings(game: hydraviper.Game, asked: argparse.Namespace, method: str) -> hydraviper.Settings:
+    return hydraviper.Settings(
         seed=asked.seed,
         iterations=asked.iterations,
         train_budget=asked.train_budget,
@@ -138,25 +150,30 @@ def _cell(
         partition=method,
         teams=asked.teams,
     )
+
+
+def _scored(
+    game: hydraviper.Game,
+    expert: store.StoredExpert,
+    engine: RememberedEngine,
+    asked: argparse.Namespace,
+    row: dict[str, Any],
+) -> dict[str, Any]:
+    """Run a cell and put it into its file."""
     ledger = Ledger()
-    result = hydraviper.distill(game, expert, settings, engine=engine, ledger=ledger)
+    result = hydraviper.distill(game, expert, _settings(game, asked, row["partition"]), engine=engine, ledger=ledger)
     seeds = rollout_seeds(0, Purpose.EVALUATE, 0, asked.episodes)
-    played = {"trees": result.profile, "expert": hydraviper.Profile(expert)}
-    scores = {name: _estimate(game, engine.play(policy, seeds).returns) for name, policy in played.items()}
-    sizes = [math.prod(len(game.agents[i].actions) for i in team) for team in result.teams]
-    return {
-        "partition": method,
-        "teams": [[i + 1 for i in team] for team in result.teams],
-        "largest": max(sizes),
+    played = {"score": result.profile, "expert": hydraviper.Profile(expert)}
+    row = {
+        **row,
+        **{name: _estimate(game, engine.play(policy, seeds).returns) for name, policy in played.items()},
         "samples": ledger.lines[-1]["samples"] // len(result.teams),
         "resample_seconds": ledger.seconds["resample"],
-        "partition_seconds": ledger.seconds["partition"],
-        "milliseconds_per_sample": 1000 * _seconds_per_sample(game, expert, engine, settings, result.teams),
-        "score": scores["trees"],
-        "expert": scores["expert"],
         "rollouts": ledger.rollouts,
         "notes": ledger.notes,
     }
+    write_whole(_path(asked, row["values"], row["partition"]), json.dumps(row, indent=1))
+    return row
 
 
 def _seconds_per_sample(
@@ -191,17 +208,23 @@ def _estimate(game: hydraviper.Game, returns: np.ndarray) -> dict[str, float]:
 
 def _line(row: dict[str, Any]) -> str:
     teams = " ".join(str(team).replace(" ", "") for team in row["teams"])
-    score = row["score"]
-    return (
-        f"| {row['values']} | {row['partition']} | {teams} | {row['largest']:,} | {row['resample_seconds']:.2f} | "
-        f"{row['milliseconds_per_sample']:.3f} | {score['mean']:.2f} ± {score['ci95']:.2f} | {score['worst']:.1f} |"
-    )
+    parts = [row["values"], row["partition"], teams, f"{row['largest']:,}", f"{row['milliseconds_per_sample']:.3f}"]
+    if row["score"] is None:
+        parts += ["", "", ""]
+    else:
+        score = row["score"]
+        parts += [
+            f"{row['resample_seconds']:.2f}",
+            f"{score['mean']:.2f} ± {score['ci95']:.2f}",
+            f"{score['worst']:.1f}",
+        ]
+    return f"| {' | '.join(parts)} |"
 
 
 def _markdown(result: dict[str, Any], asked: argparse.Namespace) -> str:
     rows, cells = result["rows"], result["cells"]
-    samples, expert = [row["samples"] for row in rows], rows[0]["expert"]
-    unfinished = f" **{cells['finished']} of {cells['wanted']} cells are finished.**"
+    scored = [row for row in rows if row["score"] is not None]
+    samples = sorted({row["samples"] for row in scored}) or [0]
     lines = [
         f"# Partitions of {result['game']}",
         "",
@@ -209,19 +232,24 @@ def _markdown(result: dict[str, Any], asked: argparse.Namespace) -> str:
         "",
         f"{asked.train_budget} training and {asked.valid_budget} validation rollouts (the paper: 1,000 and 1,000), "
         f"{asked.iterations} iterations, one seed; {result['score']} (lower is better) of {asked.episodes} unseen "
-        f"episodes. Resample: seconds of the step in the run ({min(samples):,} to {max(samples):,} samples, one "
-        "thread, on a machine that was busy with other things), and processor time per sample for all teams, which "
-        f"hardly depends on that.{'' if cells['finished'] == cells['wanted'] else unfinished}",
+        "episodes. Per sample: processor time to weigh a sample for all teams, in one thread. Resample: seconds of the "
+        f"step in the run ({samples[0]:,} to {samples[-1]:,} samples), on a machine that was busy with other things.",
         "",
-        "| values | partition | teams | largest team's joint actions | resample, s | per sample, ms | score | worst |",
+        "| values | partition | teams | largest team's joint actions | per sample, ms | resample, s | score | worst |",
         "|---|---|---|---|---|---|---|---|",
         *map(_line, sorted(rows, key=lambda row: row["values"])),
         "",
-        f"The expert itself on the same episodes: {expert['mean']:.2f} ± {expert['ci95']:.2f}. So few rollouts and one "
-        "seed do not rank the methods by their score.",
-        "",
         *_conclusion(rows),
     ]
+    if cells["finished"] < cells["wanted"]:
+        lines += [f"**{cells['finished']} of {cells['wanted']} runs are finished**; the command goes on from here.", ""]
+    if scored:
+        expert = scored[0]["expert"]
+        lines += [
+            f"The expert itself on the same episodes: {expert['mean']:.2f} ± {expert['ci95']:.2f}. So few rollouts and "
+            "one seed do not rank the methods by their score.",
+            "",
+        ]
     return "\n".join(lines)
 
 

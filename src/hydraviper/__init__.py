@@ -12,7 +12,7 @@ from hydraviper.data import Agent, Dataset, Estimate, InputError, JobError, Ledg
 from hydraviper.engines.local import LocalEngine
 from hydraviper.evaluation import evaluate
 from hydraviper.experts.local_q import LocalQ, LocalQExpert
-from hydraviper.experts.networks import NetworkExpert
+from hydraviper.experts.networks import CriticExpert, NetworkExpert
 from hydraviper.experts.store import load as load_expert
 from hydraviper.experts.store import save as save_expert
 from hydraviper.experts.store import shipped as shipped_expert
@@ -30,6 +30,7 @@ from hydraviper.version import __version__
 __all__ = [
     "VARIANTS",
     "Agent",
+    "CriticExpert",
     "Dataset",
     "Distilled",
     "Engine",

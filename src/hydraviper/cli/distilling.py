@@ -42,7 +42,7 @@ from hydraviper.cli.common import (
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
 from hydraviper.games import catalogue
-from hydraviper.settings import Settings, check_seed
+from hydraviper.settings import PARTITIONS, Settings, check_seed
 from hydraviper.trees import file
 from hydraviper.variants import VARIANTS
 
@@ -59,9 +59,7 @@ def distill(
     leaves: Annotated[int | None, typer.Option(help="The most leaves of a tree.")] = None,
     features: FeatureChoice = Settings.features,
     seed: Seed = 0,
-    partition: Annotated[
-        str, typer.Option(help="How agents are split into teams; none keeps the game's own.")
-    ] = "none",
+    partition: Annotated[str, typer.Option(help=f"How agents are split into teams: {', '.join(PARTITIONS)}.")] = "none",
     teams: Annotated[int, typer.Option(help="Teams that a partition makes.")] = 2,
     selection: Annotated[str, typer.Option(help="race, ucb1 (the paper's), ucb1-normal or uniform.")] = "race",
     ucb_scale: Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")] = None,

@@ -63,7 +63,7 @@ class Fit:
     error: tuple[float, ...]  # root mean square of r + discount * Q(next) - Q on held-out rollouts, in rewards
     explained: tuple[float, ...]  # share of the held-out targets' variance that the values explain
     correlation: tuple[float, ...]  # of the values with the returns that followed, on rollouts of their own
-    rollouts: int  # played in all
+    rollouts: int  # with random actions, those held out included
     samples: int  # fitted to
 
 
@@ -137,7 +137,7 @@ def _gather(
     """Play with random actions, some rollouts at a time to show progress."""
     explorer = Exploring(policy, tuple(len(agent.actions) for agent in game.agents), settings.most_random, 1)
     seeds, parts = rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 1, settings.rollouts), []
-    for own in np.array_split(seeds, -(-len(seeds) // max(settings.rollouts // ROUNDS, 10))):
+    for own in np.array_split(seeds, -(-len(seeds) // max(settings.rollouts // ROUNDS, 4))):
         parts.append(play_on(explorer, own, True))
         on_progress("rollouts", sum(part.episodes for part in parts), len(seeds))
     played = Rollouts.join(parts)
