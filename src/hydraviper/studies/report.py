@@ -132,14 +132,13 @@ def _facts(report: Report) -> list[str]:
     )
     commits = Counter((result.commit or "not known")[:12] for result in every)
     facts.append(
-        f"Machine: {'; '.join(machines)}. Commit: {', '.join(commits)}. "
-        f"Made by: {'; '.join(f'`{command}`' for command in _commands(every))}."
+        f"Machine: {'; '.join(machines)}. Commit: {', '.join(commits)}. Made by: {'; '.join(_commands(every))}."
     )
     return facts
 
 
 def _commands(every: Sequence[Result]) -> list[str]:
-    commands = list(dict.fromkeys(result.command for result in every))
+    commands = [f"`{command}`" for command in dict.fromkeys(result.command for result in every)]
     return commands if len(commands) <= 4 else [*commands[:3], f"{len(commands) - 3} more calls"]
 
 
