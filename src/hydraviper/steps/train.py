@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -17,19 +17,25 @@ from hydraviper.trees import cart, joint
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import Tree, from_scikit_learn
+from hydraviper.trees.verify.growth import grow_within
+from hydraviper.trees.verify.limits import Limits
+from hydraviper.trees.verify.mending import mend
 
 Train = Callable[[Task, Dataset, np.ndarray, int], dict[int, Student]]
 
 
 def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
     """TrainDT: one tree per member, each on its own observations and the jointly drawn counts [A, S]."""
-    bins = _binned(task, dataset)
+    bins, constrained = _binned(task, dataset), _limits(task, dataset)
 
     def one(member: int) -> Tree:
         i = dataset.team[member]
         actions = len(task.game.agents[i].actions)
-        limits = task.settings.depth, task.settings.most_leaves
-        tree = cart.grow(bins[i], dataset.actions[:, i], counts[member], actions, *limits)
+        size = task.settings.depth, task.settings.most_leaves
+        if (limits := constrained.get(i)) is not None:
+            tree = grow_within(limits, bins[i], dataset.actions[:, i], counts[member], *size)
+        else:
+            tree = cart.grow(bins[i], dataset.actions[:, i], counts[member], actions, *size)
         return replace(tree, derived=asked(task, i)).merged()
 
     members = range(len(dataset.team))
@@ -55,7 +61,8 @@ def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -
         task.settings.depth,
         draws,
     )
-    return {i: replace(tree, derived=asked(task, i)).merged() for i, tree in zip(dataset.team, trees, strict=True)}
+    grown = {i: replace(tree, derived=asked(task, i)).merged() for i, tree in zip(dataset.team, trees, strict=True)}
+    return _mended(task, dataset, grown)
 
 
 def with_classifier(classifier: Any) -> Train:
@@ -72,7 +79,9 @@ def with_classifier(classifier: Any) -> Train:
             model.fit(dataset.observations[i][drawn], dataset.actions[drawn, i])
             is_tree = hasattr(model, "tree_")
             students[i] = from_scikit_learn(model, len(task.game.agents[i].actions)) if is_tree else model
-        return students
+            if task.constraints is not None and not is_tree:
+                raise InputError("only trees can keep to constraints: choose a decision tree as the classifier.")
+        return _mended(task, dataset, students)
 
     return train
 
@@ -84,6 +93,26 @@ def asked(task: Task, agent: int) -> tuple[Derived, ...]:
     if not isinstance(task.game, HasDerived):
         raise InputError(f"{task.game.name} names no derived features: use --features plain.")
     return task.game.derived[agent]
+
+
+def _limits(task: Task, dataset: Dataset) -> dict[int, Limits]:
+    """What the members' trees must keep to, for those that are constrained."""
+    if task.constraints is None:
+        return {}
+    task.constraints.assign(dataset.observations, dataset.actions)
+    size = task.settings.depth, task.settings.most_leaves
+    limits = {i: task.constraints.limits(i, asked(task, i), *size) for i in dataset.team}
+    return {i: own for i, own in limits.items() if own is not None}
+
+
+def _mended(task: Task, dataset: Dataset, students: Mapping[int, Student]) -> dict[int, Student]:
+    """Trees that were grown without regard to constraints, changed as little as makes them keep those."""
+    made = dict(students)
+    for i, limits in _limits(task, dataset).items():
+        tree = students[i]
+        if isinstance(tree, Tree):
+            made[i] = mend(limits, tree, dataset.observations[i], task.settings.depth).tree
+    return made
 
 
 def _binned(task: Task, dataset: Dataset) -> dict[int, Bins]:

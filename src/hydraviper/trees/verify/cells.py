@@ -95,7 +95,7 @@ def frame(rules: Rules, rule: Rule, students: Mapping[int, Tree]) -> Frame:
         columns = [tuple(start[agent] + k for k in term.inputs) for term in feature.terms]
         used = [k for own in columns for k in own]
         whole[column] = whole[used].all() and all(term.kind != "distance" for term in feature.terms)
-        low[column], high[column] = _reach(feature, columns, low, high, bool(whole[column]))
+        low[column], high[column] = reach(feature, columns, low, high, bool(whole[column]))
         if all(term.kind == "value" for term in feature.terms):
             factors = {k: Fraction(-term.sign) for term, (k,) in zip(feature.terms, columns, strict=True)}
             slack = 0.0 if whole[column] else ROUNDING * len(feature.terms)
@@ -114,9 +114,10 @@ def frame(rules: Rules, rule: Rule, students: Mapping[int, Tree]) -> Frame:
     return replace(made, lines=tuple(lines), links=tuple(links), **_rows(lines, whole))
 
 
-def _reach(
+def reach(
     feature: Derived, columns: Sequence[tuple[int, ...]], low: np.ndarray, high: np.ndarray, whole: bool
 ) -> tuple[float, float]:
+    """The least and the largest value of a derived feature over a box; columns [terms] are those of its terms."""
     spans = [term_span(term.kind, own, low, high) for term, own in zip(feature.terms, columns, strict=True)]
     return _total([(term.sign, *span) for term, span in zip(feature.terms, spans, strict=True)], whole)
 

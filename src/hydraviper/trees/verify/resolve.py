@@ -304,7 +304,8 @@ def _over_features(scene: Scene, each: Mapping[str, Each], values: Values, i: in
         found = [word for pattern in patterns for _, word in matching(pattern, scene.agents[i].features)]
         if not found:
             raise InputError(
-                f"{scene.agents[i].name} has no feature {patterns[0]!r}: {nearest(patterns[0], scene.agents[i].features)}"
+                f"{scene.agents[i].name} has no feature {patterns[0]!r}: "
+                + nearest(patterns[0], scene.agents[i].features)
             )
         choices.append(list(dict.fromkeys(found)))
     for chosen in itertools.product(*choices):
