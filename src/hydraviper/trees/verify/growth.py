@@ -8,16 +8,19 @@ with the heaviest action that is allowed there, and the last question of a path 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numba as nb
 import numpy as np
 
+from hydraviper.data import JobError
 from hydraviper.trees.bins import MOST, Bins
 from hydraviper.trees.cart import fill, sharpen
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
 from hydraviper.trees.verify.limits import Limits
+from hydraviper.trees.verify.mending import mend
 
+_SPARE = 2  # questions that are left to mend a shorter tree with, at most
 _TRIES = 64  # splits of the data that are looked at before a question is forced
 
 
@@ -50,7 +53,52 @@ def grow_within(
     depth: int,
     most_leaves: int | None = None,
 ) -> Tree:
-    """Grow a tree on the rows with weights [S] > 0 that keeps to the limits; they must be possible."""
+    """A tree on the rows with weights [S] > 0 that keeps to the limits, which must be possible.
+
+    Of a tree that is grown within the limits and of shorter ones that are mended with the questions that are left,
+    the one that answers most of the data as the expert does.
+    """
+    made = [_grow(limits, bins, actions, weights, depth, most_leaves)]
+    whole = limits.depth_limit(depth)
+    if limits.good and limits.leaf_limit(most_leaves) is None:
+        rows = np.flatnonzero(weights > 0)
+        seen, labels = bins.features[rows], actions[rows]
+        costs = (1.0 - np.eye(limits.actions)[labels]) * weights[rows, None]
+        free = replace(limits, low=limits.low[:0], high=limits.high[:0], good=(), sources=(), most_depth=None)
+        for spare in range(1, min(_SPARE, whole - 1) + 1):
+            short = _grow(free, bins, actions, weights, whole - spare, None)
+            try:
+                mended = mend(limits, short, seen, whole, costs=costs)
+            except JobError:
+                continue
+            if mended.depth <= whole:
+                made.append(_recounted(mended.tree, seen, labels, weights[rows]))
+    return max(made, key=lambda tree: tree.fidelity)
+
+
+def _recounted(tree: Tree, features: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Tree:
+    """The same tree with the counts of the data."""
+    counts = np.zeros_like(tree.counts)
+    here = np.zeros(len(features), int)
+    while True:
+        np.add.at(counts, (here, labels), weights)
+        inner = tree.feature[here] != LEAF
+        if not inner.any():
+            return replace(tree, counts=counts)
+        features, labels, weights, here = features[inner], labels[inner], weights[inner], here[inner]
+        goes_left = features[np.arange(len(here)), tree.feature[here]] <= tree.threshold[here]
+        here = np.where(goes_left, tree.left[here], tree.right[here])
+
+
+def _grow(
+    limits: Limits,
+    bins: Bins,
+    actions: np.ndarray,
+    weights: np.ndarray,
+    depth: int,
+    most_leaves: int | None,
+) -> Tree:
+    """CART within the limits."""
     depth, leaves = limits.depth_limit(depth), limits.leaf_limit(most_leaves) or 2**60
     rows = np.flatnonzero(weights > 0)
     counts = np.bincount(actions[rows], weights[rows], limits.actions)

@@ -75,7 +75,7 @@ class Limits:
 
     @cached_property
     def questions(self) -> tuple[Question, ...]:
-        """The questions at the borders of the boxes that keep some rule off one of their sides."""
+        """The questions at the borders of the boxes, which keep some rule off one of their sides."""
         made = []
         for f in np.flatnonzero(~self.banned):
             step = 0.5 if self.whole[f] else None
@@ -86,7 +86,7 @@ class Limits:
             for threshold in sorted(below | above):
                 if math.isfinite(threshold):
                     left, right = self.sides(int(f), threshold)
-                    if self.all not in (left, right):
+                    if self.all != left & right:
                         made.append(Question(int(f), threshold, left, right))
         return tuple(made)
 

@@ -47,7 +47,9 @@ def repair(rules: Rules, students: Mapping[int, Tree], observations: Mapping[int
         if agent in students:
             limits = limits_of(rules, agent, own, students[agent].derived)
             check_possible(limits, rules.scene.agents[agent].name, DEEPEST, None)
-    trees, assigned, active, smallest = dict(students), {}, set[int](), True
+    trees, smallest = dict(students), True
+    assigned: dict[int, int] = {}  # who keeps which joint rule
+    active: set[int] = set()
     for _ in range(_ROUNDS):
         broken = _broken(rules, trees)
         agents = {shape.agent for shape in rules.shapes if misshapen(rules, shape, trees[shape.agent])}
@@ -62,7 +64,7 @@ def repair(rules: Rules, students: Mapping[int, Tree], observations: Mapping[int
             rule = rules.rules[number]
             if len(rule.agents) > 1:
                 assigned[number] = cheapest(rules, rule, observations, answers)
-            agents.add(assigned.get(number, rule.agents[0]))
+            agents.add(assigned.get(number, next(iter(rule.agents))))
         kept = by_agent(rules, assigned)
         for agent in sorted(agents):
             limits = limits_of(rules, agent, kept[agent], trees[agent].derived)

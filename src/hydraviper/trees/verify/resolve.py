@@ -16,7 +16,7 @@ from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
 from hydraviper.trees.verify.conditions import Condition, Part, parse
 from hydraviper.trees.verify.linear import Linear, Variable
-from hydraviper.trees.verify.properties import Each, Fact, Names, Properties, Property, RuleText, nearest
+from hydraviper.trees.verify.properties import Each, Fact, Names, Properties, Property, RuleText, nearest, shipped
 
 FARTHEST = 1e6  # features lie between minus this and this, unless a domain says otherwise
 Values = Mapping[str, str]  # what the variables of for_each stand for
@@ -436,3 +436,11 @@ def _variables(scene: Scene, part: Part, owner: int | None) -> list[Variable]:
             raise InputError(f"|[{names[k]}]| is the size of a derived feature: only plain ones have one here.")
         sizes.append((i, Derived(f"|{names[k]}|", (Term("size", (k,)),))))
     return sizes
+
+
+def rules_for(game: Game, own: Properties | None = None) -> Rules:
+    """The rules of a file for a game, with what the package knows of the game's values; without a file, what ships."""
+    about = shipped(game.name, isinstance(game, HasPhases))
+    if own is None and about is None:
+        raise InputError(f"no properties ship for {game.name}: pass a file of your own (docs/verify.md).")
+    return resolve(own or about or Properties((), (), (), True, ""), Scene.of(game), about)
