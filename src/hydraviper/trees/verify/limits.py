@@ -220,7 +220,7 @@ def box_of(rules: Rules, rule: Rule, agent: int, derived: Sequence[Derived]) -> 
 def check_possible(limits: Limits, name: str, depth: int, most_leaves: int | None) -> None:
     """Refuse limits that no tree can keep, and say which rules clash."""
     depth, leaves = limits.depth_limit(depth), limits.leaf_limit(most_leaves)
-    if limits.fewest(limits.all, depth) <= (math.inf if leaves is None else leaves):
+    if limits.fewest(limits.all, depth) <= (2**60 if leaves is None else leaves):
         return
     if math.isinf(limits.fewest(limits.all, 40)):
         clash = limits.all
