@@ -37,6 +37,7 @@ from hydraviper.trees.tree import Tree
 from hydraviper.trees.verify import properties as book
 from hydraviper.trees.verify.proof import Answer, in_words
 from hydraviper.trees.verify.proof import verify as prove
+from hydraviper.trees.verify.repair import refuse_impossible
 from hydraviper.trees.verify.repair import repair as mend
 from hydraviper.trees.verify.resolve import Rules, Scene, resolve, rules_for
 from hydraviper.version import __version__
@@ -89,6 +90,7 @@ def repair(
     game = catalogue.make(trees.game, trees.parameters)
     students = trees.students(game)
     rules = rules_for(game, own)
+    refuse_impossible(rules, students)
     deepest = max(tree.depth for tree in trees.trees) + 4 if depth is None else depth
     if not 1 <= deepest <= 20:
         raise InputError(f"--depth must lie between 1 and 20, not {deepest}.")

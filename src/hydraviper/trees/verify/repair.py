@@ -43,10 +43,7 @@ def repair(rules: Rules, students: Mapping[int, Tree], observations: Mapping[int
 
     Only what is broken is changed. A joint rule is handed to the agent that it costs least.
     """
-    for agent, own in by_agent(rules, {}).items():  # what nobody can keep is refused at once
-        if agent in students:
-            limits = limits_of(rules, agent, own, students[agent].derived)
-            check_possible(limits, rules.scene.agents[agent].name, DEEPEST, None)
+    refuse_impossible(rules, students)
     trees, smallest = dict(students), True
     assigned: dict[int, int] = {}  # who keeps which joint rule
     active: set[int] = set()
@@ -73,6 +70,14 @@ def repair(rules: Rules, students: Mapping[int, Tree], observations: Mapping[int
             mended = mend(limits, trees[agent], observations[agent], depth, wanted)
             trees[agent], smallest = mended.tree, smallest and mended.smallest
     raise JobError("the trees still break a property after many repairs: drop one of the properties.")
+
+
+def refuse_impossible(rules: Rules, students: Mapping[int, Tree]) -> None:
+    """Refuse properties that no trees can have, joint rules left aside."""
+    for agent, own in by_agent(rules, {}).items():
+        if agent in students:
+            limits = limits_of(rules, agent, own, students[agent].derived)
+            check_possible(limits, rules.scene.agents[agent].name, DEEPEST, None)
 
 
 def _broken(rules: Rules, trees: Mapping[int, Tree]) -> set[int]:
