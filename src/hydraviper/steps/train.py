@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -26,9 +26,9 @@ Train = Callable[[Task, Dataset, np.ndarray, int], dict[int, Student]]
 
 def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
     """TrainDT: one tree per member, each on its own observations and the jointly drawn counts [A, S]."""
-    bins, constrained = _binned(task, dataset), _limits(task, dataset)
+    bins = _binned(task, dataset)
 
-    def one(member: int) -> Tree:
+    def one(member: int, constrained: Mapping[int, Limits]) -> Tree:
         i = dataset.team[member]
         actions = len(task.game.agents[i].actions)
         size = task.settings.depth, task.settings.most_leaves
@@ -38,14 +38,26 @@ def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int
             tree = cart.grow(bins[i], dataset.actions[:, i], counts[member], actions, *size)
         return replace(tree, derived=asked(task, i)).merged()
 
-    members = range(len(dataset.team))
-    workers = getattr(task.engine, "workers", 1)
-    if workers == 1 or len(members) == 1:
-        trees = [one(member) for member in members]
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            trees = list(pool.map(one, members))
-    return dict(zip(dataset.team, trees, strict=True))
+    def grown(agents: Collection[int], constrained: Mapping[int, Limits]) -> dict[int, Tree]:
+        members = [member for member, i in enumerate(dataset.team) if i in agents]
+        workers = getattr(task.engine, "workers", 1)
+        if workers == 1 or len(members) == 1:
+            trees = [one(member, constrained) for member in members]
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                trees = list(pool.map(lambda member: one(member, constrained), members))
+        return {dataset.team[member]: tree for member, tree in zip(members, trees, strict=True)}
+
+    if task.constraints is None:
+        return dict(grown(dataset.team, {}))
+    # rules about the team as a whole are enforced only where its trees do not happen to keep them
+    own, joint = task.constraints.joint(dataset.team)
+    trees = grown(dataset.team, _limits(task, dataset, joint))
+    while broken := task.constraints.broken(own - joint, trees):
+        joint |= broken
+        keepers = {task.constraints.keeper(number) for number in broken}
+        trees |= grown(keepers, _limits(task, dataset, joint))
+    return dict(trees)
 
 
 def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
@@ -95,13 +107,13 @@ def asked(task: Task, agent: int) -> tuple[Derived, ...]:
     return task.game.derived[agent]
 
 
-def _limits(task: Task, dataset: Dataset) -> dict[int, Limits]:
-    """What the members' trees must keep to, for those that are constrained."""
+def _limits(task: Task, dataset: Dataset, joint: frozenset[int] | None = None) -> dict[int, Limits]:
+    """What the members' trees must keep to, with some of the joint rules, for those that are constrained."""
     if task.constraints is None:
         return {}
     task.constraints.assign(dataset.observations, dataset.actions)
     size = task.settings.depth, task.settings.most_leaves
-    limits = {i: task.constraints.limits(i, asked(task, i), *size) for i in dataset.team}
+    limits = {i: task.constraints.limits(i, asked(task, i), *size, joint) for i in dataset.team}
     return {i: own for i, own in limits.items() if own is not None}
 
 

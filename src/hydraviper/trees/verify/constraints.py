@@ -21,7 +21,8 @@ class Constraints:
     def __init__(self, rules: Rules, source: str = "") -> None:
         self.rules, self.source = rules, source
         self._assigned: dict[int, int] | None = None
-        self._limits: dict[tuple[int, tuple[Derived, ...]], Limits] = {}
+        self._limits: dict[tuple[int, tuple[Derived, ...], frozenset[int]], Limits] = {}
+        self._apart: Apart = {}
 
     def check(self, depth: int, most_leaves: int | None, derived: Mapping[int, Sequence[Derived]]) -> None:
         """Refuse what no tree can keep, joint rules left aside."""
@@ -41,17 +42,57 @@ class Constraints:
             if len(rule.agents) > 1
         }
 
-    def limits(self, agent: int, derived: tuple[Derived, ...], depth: int, most_leaves: int | None) -> Limits | None:
-        """What one agent's tree must keep to; None if nothing."""
-        key = agent, derived
+    def joint(self, team: Sequence[int]) -> tuple[frozenset[int], frozenset[int]]:
+        """The joint rules, by number: those about a team alone, which it may also keep by chance, and the others."""
+        numbers = {number for number, rule in enumerate(self.rules.rules) if len(rule.agents) > 1}
+        own = {number for number in numbers if set(self.rules.rules[number].agents) <= set(team)}
+        return frozenset(own), frozenset(numbers - own)
+
+    def broken(self, numbers: frozenset[int], students: Mapping[int, Tree]) -> frozenset[int]:
+        """Those of the joint rules that trees break, or that cannot be decided."""
+        rules = self.rules
+        kept = {n: keeps_together(rules, rules.rules[n], students, self._apart) for n in sorted(numbers)}
+        return frozenset(number for number, held in kept.items() if not held)
+
+    def keeper(self, number: int) -> int:
+        """Who keeps a joint rule."""
+        return (self._assigned or {})[number]
+
+    def limits(
+        self,
+        agent: int,
+        derived: tuple[Derived, ...],
+        depth: int,
+        most_leaves: int | None,
+        joint: frozenset[int] | None = None,
+    ) -> Limits | None:
+        """What one agent's tree must keep to, with some of the joint rules (default: all); None if nothing."""
+        known = self._assigned or {}
+        mine = frozenset(n for n, keeper in known.items() if keeper == agent and (joint is None or n in joint))
+        key = agent, derived, mine
         if key not in self._limits:
-            own = by_agent(self.rules, self._assigned or {})[agent]
+            own = by_agent(self.rules, dict.fromkeys(mine, agent))[agent]
             limits = limits_of(self.rules, agent, own, derived)
             check_possible(limits, self.rules.scene.agents[agent].name, depth, most_leaves)
             self._limits[key] = limits
         limits = self._limits[key]
         free = not limits.good and not limits.banned.any() and limits.most_leaves is limits.most_depth is None
         return None if free else limits
+
+
+Apart = dict[tuple[int, int, tuple[Derived, ...]], Limits]  # a rule's id, an agent and what its tree derives
+
+
+def keeps_together(rules: Rules, rule: Rule, students: Mapping[int, Tree], apart: Apart) -> bool:
+    """Whether trees keep a joint rule: one of them by itself, or all together; `apart` remembers boxes."""
+    for agent, bad in zip(rule.agents, rule.bad, strict=True):
+        if len(bad) < len(rules.scene.agents[agent].actions):
+            key = id(rule), agent, students[agent].derived
+            if key not in apart:
+                apart[key] = limits_of(rules, agent, [rule], students[agent].derived, shapes=False)
+            if keeps(apart[key], students[agent]):
+                return True
+    return check(rules, rule, students) == (None, True)
 
 
 def cheapest(
@@ -78,7 +119,7 @@ def guard(rules: Rules) -> Callable[[Mapping[int, Tree]], bool]:
     boxes: dict[tuple[int, tuple[Derived, ...]], Limits] = {}
     own = by_agent(rules, {})
     joint = [rule for rule in rules.rules if len(rule.agents) > 1]
-    apart: dict[tuple[int, int, tuple[Derived, ...]], Limits] = {}
+    apart: Apart = {}
 
     def alone(agent: int, tree: Tree) -> bool:
         key = agent, tree.derived
@@ -89,16 +130,6 @@ def guard(rules: Rules) -> Callable[[Mapping[int, Tree]], bool]:
         if any(misshapen(rules, shape, tree) for shape in rules.shapes if shape.agent == agent):
             return False
         return all(check(rules, rule, {agent: tree}) == (None, True) for rule in own[agent])
-
-    def together(number: int, rule: Rule, students: Mapping[int, Tree]) -> bool:
-        for agent, bad in zip(rule.agents, rule.bad, strict=True):
-            if len(bad) < len(rules.scene.agents[agent].actions):
-                key = number, agent, students[agent].derived
-                if key not in apart:
-                    apart[key] = limits_of(rules, agent, [rule], students[agent].derived)
-                if keeps(apart[key], students[agent]):  # it keeps the rule by itself
-                    return True
-        return check(rules, rule, students) == (None, True)
 
     def allowed(students: Mapping[int, Tree]) -> bool:
         for agent in own:
@@ -112,9 +143,8 @@ def guard(rules: Rules) -> Callable[[Mapping[int, Tree]], bool]:
                 known = seen[id(tree)] = (tree, alone(agent, tree))
             if not known[1]:
                 return False
-        return all(
-            together(k, rule, students) for k, rule in enumerate(joint) if all(i in students for i in rule.agents)
-        )
+        asked = [rule for rule in joint if all(i in students for i in rule.agents)]
+        return all(keeps_together(rules, rule, students, apart) for rule in asked)
 
     return allowed
 

@@ -169,7 +169,7 @@ def keeps(limits: Limits, tree: Tree) -> bool:
     return all(limits.may(int(tree.action[leaf]), rules) for leaf, rules in at_leaves(limits, tree).items())
 
 
-def limits_of(rules: Rules, agent: int, own: Sequence[Rule], derived: Sequence[Derived]) -> Limits:
+def limits_of(rules: Rules, agent: int, own: Sequence[Rule], derived: Sequence[Derived], shapes: bool = True) -> Limits:
     """One agent's limits from the rules that it is to keep by itself, for a tree that may ask for derived features."""
     who = rules.scene.agents[agent]
     boxes: dict[tuple[bytes, bytes, int], list[Rule]] = {}
@@ -180,8 +180,8 @@ def limits_of(rules: Rules, agent: int, own: Sequence[Rule], derived: Sequence[D
         if box is not None:
             boxes.setdefault((box[0].tobytes(), box[1].tobytes(), good), []).append(rule)
     names = [*who.features, *(feature.name for feature in derived)]
-    shapes = [shape for shape in rules.shapes if shape.agent == agent]
-    banned = np.array([any(name in shape.never_asks for shape in shapes) for name in names])
+    forms = [shape for shape in rules.shapes if shape.agent == agent and shapes]
+    banned = np.array([any(name in shape.never_asks for shape in forms) for name in names])
     found = [(np.frombuffer(low), np.frombuffer(high), good) for low, high, good in boxes]
     width = len(names)
     plain = rules.spaces[agent].whole
@@ -196,8 +196,8 @@ def limits_of(rules: Rules, agent: int, own: Sequence[Rule], derived: Sequence[D
         tuple(map(tuple, boxes.values())),
         whole,
         banned,
-        min((shape.most_leaves for shape in shapes if shape.most_leaves is not None), default=None),
-        min((shape.most_depth for shape in shapes if shape.most_depth is not None), default=None),
+        min((shape.most_leaves for shape in forms if shape.most_leaves is not None), default=None),
+        min((shape.most_depth for shape in forms if shape.most_depth is not None), default=None),
     )
 
 
