@@ -14,6 +14,7 @@ from hydraviper.settings import Settings
 from hydraviper.steps.select import Choice
 from hydraviper.steps.task import Task
 from hydraviper.trees.tree import Tree
+from hydraviper.trees.verify.constraints import Constraints
 from hydraviper.variants import HYDRAVIPER, Variant
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
@@ -39,13 +40,14 @@ def distill(
     engine: Engine | None = None,
     ledger: Ledger | None = None,
     progress: Progress = lambda step, done, of: None,
+    constraints: Constraints | None = None,
 ) -> Distilled:
     """Turn an expert into one small tree per distilled agent; settings, seed, game and expert decide every bit."""
     settings = replace(settings or Settings(), **({"iterations": variant.iterations} if variant.iterations else {}))
     ledger = ledger or Ledger()
     for note in game.notes if isinstance(game, HasNotes) else ():
         ledger.note(note)
-    task = Task(game, expert, engine or LocalEngine(lambda: game), settings, ledger)
+    task = Task(game, expert, engine or LocalEngine(lambda: game), settings, ledger, constraints)
 
     profile = Profile(expert)  # 1   students^0 are the experts
     dropped = math.inf  # 3

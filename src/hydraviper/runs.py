@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hydraviper import evaluation, pictures
+from hydraviper import evaluation, pictures, pricing
 from hydraviper.algorithm import Distilled, Progress, distill
-from hydraviper.data import InputError, Ledger
+from hydraviper.data import InputError, JobError, Ledger
 from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
@@ -26,10 +26,13 @@ from hydraviper.report import render_report
 from hydraviper.settings import Settings
 from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
+from hydraviper.trees.verify.constraints import Constraints
+from hydraviper.trees.verify.proof import verify
 from hydraviper.variants import Variant
 from hydraviper.version import __version__
 
 JOURNAL = "rollouts.journal"
+PRICES = ("each", "all", "none")
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Run:
     variant: Variant
     settings: Settings
     expert_file: str | None = None  # None for the one that ships
+    constraints: Constraints | None = None  # what the trees must keep to
+    price: str = "each"  # which constraints' costs are measured: each, all together, none
 
     def to_json(self) -> dict[str, Any]:
         """settings.json: enough to make the run again."""
@@ -50,7 +55,7 @@ class Run:
             "expert": {"hash": store.digest(self.expert), "file": self.expert_file},
             "settings": self.settings.to_json(),
             "version": __version__,
-        }
+        } | ({} if self.constraints is None else {"constraints": self.constraints.source})
 
 
 def free_folder(run: Run, parent: Path) -> Path:
@@ -129,7 +134,7 @@ def execute(run: Run, folder: Path, engine: Engine, episodes: int, command: str,
     place = engine
     if isinstance(engine, PiecewiseEngine) and not getattr(run.game, "compiled", False):  # else playing is quicker
         place = RememberedEngine(engine, folder / JOURNAL, subject(run.game), store.policy_digest)
-    result = distill(run.game, run.expert, run.settings, run.variant, place, ledger, progress)
+    result = distill(run.game, run.expert, run.settings, run.variant, place, ledger, progress, run.constraints)
     seconds = {"total": time.perf_counter() - start, **ledger.seconds}
     fields = evaluation.evaluate(run.game, run.expert, result.profile.students, place, episodes)
     if isinstance(place, RememberedEngine) and place.resumed:
@@ -153,8 +158,25 @@ def execute(run: Run, folder: Path, engine: Engine, episodes: int, command: str,
         "expert_hash": store.digest(run.expert),
         "command": command,
     }
+    if run.constraints is not None:
+        summary["constraints"] = _constraints(run, run.constraints, result, place, episodes, progress)
     _write(run, result, summary, folder)
     return summary
+
+
+def _constraints(
+    run: Run, constraints: Constraints, result: Distilled, engine: Engine, episodes: int, progress: Progress
+) -> dict[str, Any]:
+    """Whether the trees have every property, proved once more, and what that costs."""
+    students = {i: tree for i, tree in result.profile.students.items() if isinstance(tree, Tree)}
+    answers = verify(constraints.rules, students)
+    if broken := [answer.property for answer in answers if not answer.holds]:
+        raise JobError(f"the trees do not have the property {broken[0]!r}, though they should: please report this.")
+    fields: dict[str, Any] = {"properties": {answer.property: answer.holds for answer in answers}}
+    if run.price != "none":
+        given = run.game, run.expert, result.settings, run.variant, engine, constraints, students, episodes
+        fields["price"] = pricing.price(*given, run.price == "each", progress)
+    return fields
 
 
 def trees_of(run: Run, result: Distilled, score: Mapping[str, Any] | None) -> file.TreesFile:
@@ -169,7 +191,7 @@ def trees_of(run: Run, result: Distilled, score: Mapping[str, Any] | None) -> fi
         "seed": result.settings.seed,
         "expert": store.digest(run.expert),
         "version": __version__,
-    }
+    } | ({} if run.constraints is None else {"constraints": run.constraints.source})
     return file.TreesFile(
         game=run.game.name,
         parameters=dict(run.game.parameters),

@@ -21,9 +21,12 @@ from hydraviper.data import InputError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
 from hydraviper.games import catalogue
-from hydraviper.protocols import Game
+from hydraviper.protocols import Game, HasDerived
 from hydraviper.settings import Settings
 from hydraviper.trees import file
+from hydraviper.trees.verify import properties as book
+from hydraviper.trees.verify.constraints import Constraints
+from hydraviper.trees.verify.resolve import rules_for
 from hydraviper.variants import VARIANTS, Variant
 
 app = typer.Typer(
@@ -61,6 +64,10 @@ Iterations = Annotated[int, typer.Option(help="Students per agent, of which one 
 Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.")]
 Episodes = Annotated[int | None, typer.Option(help="Unseen episodes to score on; default: what suits the game.")]
 FeatureChoice = Annotated[str, typer.Option(help="plain, or derived: distances, differences of distances or queues.")]
+ConstraintsFile = Annotated[
+    Path | None,
+    typer.Option("--constraints", help="Properties (TOML) that the trees must have; `shipped`: the game's."),
+]
 DropQuantile = Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")]
 CORES = os.cpu_count() or 1
 
@@ -126,6 +133,15 @@ def settings_for(game: Game, budget: Budget, train: int | None, valid: int | Non
             **others,
         }
     )
+
+
+def constraints_for(game: Game, path: Path, settings: Settings) -> Constraints:
+    """The properties of a file, or those that ship, as constraints that trees with these settings can keep."""
+    own = None if str(path) == "shipped" and not path.exists() else book.load(path)
+    made = Constraints(rules_for(game, own), "shipped" if own is None else own.source)
+    derived = game.derived if settings.features == "derived" and isinstance(game, HasDerived) else ()
+    made.check(settings.depth, settings.most_leaves, dict(enumerate(derived)))
+    return made
 
 
 def variant_named(name: str) -> Variant:
