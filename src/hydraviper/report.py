@@ -108,6 +108,7 @@ def render_report(
         _header(summary, trees),
         _notes(notes),
         _scores(summary, len(trees)),
+        _refined(summary),
         _trees(agents, trees),
         _learning(summary, ledger),
         _budget(summary, ledger),
@@ -342,6 +343,39 @@ def _budget(summary: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> 
         idle = f"; about as many as in {_count(dropped, 'episode')} weigh little or nothing" if dropped else ""
         parts.append(f'<p class="soft">The last iteration had {int(samples[-1]):,} samples to learn from{idle}.</p>')
     return "\n".join(parts)
+
+
+def _refined(summary: Mapping[str, Any]) -> str:
+    """What the search for better trees gained."""
+    refined = summary.get("refined")
+    if not refined:
+        return ""
+    unseen, held = refined["unseen"], refined["held_out"]
+    rows = [
+        [
+            words,
+            plus_minus(part["before"], 2),
+            plus_minus(part["after"], 2),
+            plus_minus(part["gain"], 2),
+            f"{part['episodes']:,}",
+        ]
+        for words, part in (("unseen episodes", unseen), ("held-out episodes of the search", held))
+    ]
+    spent = refined["spent"]
+    outcome = (
+        f"The best trees came from: {refined['start']}."
+        if refined["kept"]
+        else "Nothing better was found, so the trees are those that the search was given."
+    )
+    return "\n".join(
+        [
+            "<h2>Refined</h2>",
+            f"<p>After imitating the expert, the trees were changed directly for a better score: {spent['rollouts']:,} "
+            f"episodes in {_duration(spent['seconds'])}. {escape(outcome)} The gain is paired: the same episodes "
+            "before and after; positive is better.</p>",
+            table(("measured on", "before", "after", "gain", "episodes"), rows, numbers=4),
+        ]
+    )
 
 
 def _time(summary: Mapping[str, Any]) -> str:

@@ -7,12 +7,12 @@ import traceback
 
 import click
 
-from hydraviper.cli import distilling, showing, training  # each adds its commands
+from hydraviper.cli import distilling, refining, showing, training  # each adds its commands
 from hydraviper.cli.common import app, err
 from hydraviper.data import InputError, JobError
 from hydraviper.version import __version__
 
-__all__ = ["app", "distilling", "main", "showing", "training"]
+__all__ = ["app", "distilling", "main", "refining", "showing", "training"]
 
 
 def main() -> None:

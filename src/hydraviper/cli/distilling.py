@@ -65,6 +65,7 @@ def distill(
     selection: Annotated[str, typer.Option(help="race, ucb1 (the paper's), ucb1-normal or uniform.")] = "race",
     ucb_scale: Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")] = None,
     drop_quantile: DropQuantile = Settings.drop_quantile,
+    refine: Annotated[float, typer.Option(help="Seconds of direct search for better trees in the end.")] = 0.0,
     expert: ExpertFile = None,
     engine: Annotated[str, typer.Option(help="Where rollouts are played: local.")] = "local",
     workers: Workers = CORES,
@@ -92,6 +93,7 @@ def distill(
         teams=teams,
         selection=selection,
         drop_quantile=drop_quantile,
+        refine_seconds=refine,
         **({} if ucb_scale is None else {"ucb_scale": ucb_scale}),
     )
     run = runs.Run(made, teacher, variant_named(algorithm), settings, None if expert is None else str(expert.resolve()))

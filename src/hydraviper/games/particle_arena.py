@@ -178,7 +178,7 @@ class Arena:
 
     def _run(self, trees: Packed, changed: np.ndarray, keep: bool, limit: float, out: np.ndarray) -> int:
         log = self.views, self.played, self.states, self.scores
-        known: tuple[Any, ...] = (
+        known: list[Any] = [
             *self._world,
             *log,
             self._weights,
@@ -186,5 +186,6 @@ class Arena:
             trees.threshold,
             *self._tables,
             *self._network,
-        )
-        return play_changed(*known, changed, keep, limit, FIRST_LOOK, CERTAINTY, out)
+            *(changed, keep, limit, FIRST_LOOK, CERTAINTY, out),
+        ]
+        return play_changed(*known)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hydraviper.data import InputError
 from hydraviper.protocols import HasArena
 from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.refine import HELD_OUT, SEARCH, Found, Search, Trees
@@ -27,6 +28,9 @@ FIRST_LEG, ISLANDS, FINALISTS = 0.25, 4, 2  # so much of the budget for so many 
 SEARCHED, LAST = 0.9, 0.95  # parts of the seconds after which the search and the tidying end
 EPISODES, GROWTH = 1000, 3.0  # of an arena at first, and by how much more of it grows until the end
 JUDGED, CHECKED = 2000, 8192  # episodes that decide between islands, and those of the held-out check
+# Of a budget of rollouts: the islands' part, and the least parts that an arena, a decision, the check may be.
+SEARCHING, OF_ARENA, OF_DECISION, OF_CHECK, OF_TIDYING = 0.55, 1 / 400, 1 / 200, 1 / 20, 1 / 20
+LEAST_BUDGET = 2000
 FRESH = 0.05  # part of the search after which fresh seeds come
 WARM, COLD = 0.004, 0.0003  # what a change may cost, in standard deviations of the score, first and last
 ASKED_EPISODES = 16  # of an arena, on which the expert is asked
@@ -39,29 +43,31 @@ def possible(search: Search) -> bool:
 
 def search(search: Search) -> Found:
     """Anneal and race islands; the best of them, and the given trees, on held-out seeds."""
-    starts = _starts(search)
-    episodes = _affordable(search, EPISODES, 40)
-    chosen = _best(search, list(starts.values()), min(ISLANDS, len(starts)), episodes, 0)
+    if search.settings.rollouts is not None and search.settings.rollouts < LEAST_BUDGET:
+        raise InputError(f"--rollouts must be at least {LEAST_BUDGET} where episodes are as cheap as here.")
+    starts, spent = _starts(search)
+    episodes, judged = _affordable(search, EPISODES, OF_ARENA), _affordable(search, JUDGED, OF_DECISION)
+    chosen = _best(search, list(starts.values()), min(ISLANDS, len(starts)), 0)
     names = [list(starts)[k] for k in chosen]
-    spent = len(starts) * _affordable(search, JUDGED, 40)
     islands = [Island(search, number, starts[name], episodes) for number, name in enumerate(names)]
     _leg(search, islands, 0.0, FIRST_LEG)
-    chosen = _best(search, [island.kept for island in islands], min(FINALISTS, len(islands)), episodes, 1)
+    chosen = _best(search, [island.kept for island in islands], min(FINALISTS, len(islands)), 1)
     finalists = [islands[k] for k in chosen]
     _leg(search, finalists, FIRST_LEG, 1.0)
-    final = _best(search, [island.kept for island in finalists], 1, episodes, 2)[0]
-    best = _tidy(search, finalists[final].kept)
-    checked = _affordable(search, CHECKED, 10)
+    final = _best(search, [island.kept for island in finalists], 1, 2)[0]
+    best, tidying = _tidy(search, finalists[final].kept)
+    checked = _affordable(search, CHECKED, OF_CHECK)
     before, after = (
         search.sign * _arena(search, trees, HELD_OUT, checked).scores for trees in (_packed(search, search.given), best)
     )
-    spent += sum(island.spent for island in islands) + (len(islands) + len(finalists)) * _affordable(search, JUDGED, 40)
+    spent += sum(island.spent for island in islands) + tidying + 2 * checked
+    spent += (len(starts) + len(islands) + len(finalists)) * judged
     offset = search.game.score.offset
     return Found(
         _unpacked(search, best),
         before + offset,
         after + offset,
-        spent + 2 * checked,
+        spent,
         names[islands.index(finalists[final])],
     )
 
@@ -155,7 +161,7 @@ def _leg(search: Search, islands: list[Island], first: float, last: float) -> No
             if search.settings.seconds is not None:
                 parts.append((time.perf_counter() - begun) / share if share > 0 else 1.0)
             if budget is not None:
-                parts.append(spent / max(1.0, 0.7 * budget * (last - first) / len(islands)))
+                parts.append(spent / (SEARCHING * budget * (last - first) / len(islands)))
             done = max(parts)
             if done >= 1.0:
                 return 1.0
@@ -168,44 +174,51 @@ def _leg(search: Search, islands: list[Island], first: float, last: float) -> No
         list(pool.map(run, islands))
 
 
-def _starts(search: Search) -> dict[str, Packed]:
-    """The given trees, other students of the run, and trees that imitate the game's scripts."""
+def _starts(search: Search) -> tuple[dict[str, Packed], int]:
+    """The given trees, other students of the run, and trees that imitate the game's scripts; episodes it took."""
     starts: dict[str, Trees] = {"given trees": search.given}
     starts |= {f"another student ({k})": own for k, own in enumerate(search.starts, start=2)}
-    starts |= script_starts(search)
+    scripts, spent = script_starts(search)
+    starts |= scripts
     allowed = search.allowed or (lambda trees: True)
-    return {name: _packed(search, own) for name, own in starts.items() if own is search.given or allowed(own)}
+    fit = {name: own for name, own in starts.items() if own is search.given or allowed(own)}
+    return {name: _packed(search, own) for name, own in fit.items()}, spent
 
 
-def _best(search: Search, candidates: list[Packed], count: int, episodes: int, number: int) -> list[int]:
+def _best(search: Search, candidates: list[Packed], count: int, number: int) -> list[int]:
     """The best candidates by their mean score on the same seeds, in the order of their merit."""
-    del episodes
-    judged = _affordable(search, JUDGED, 40)
+    judged = _affordable(search, JUDGED, OF_DECISION)
     means = [_arena(search, trees, SEARCH, judged, 900_000 + number).scores.mean() for trees in candidates]
     return sorted(range(len(candidates)), key=lambda k: (-means[k], k))[:count]
 
 
-def _tidy(search: Search, trees: Packed) -> Packed:
-    """Leave out questions without which the trees are as good, on fresh seeds."""
-    arena = _arena(search, trees, SEARCH, _affordable(search, JUDGED, 40), 900_003)
+def _tidy(search: Search, trees: Packed) -> tuple[Packed, int]:
+    """Leave out questions without which the trees are as good, on fresh seeds; also the episodes it took."""
+    arena = _arena(search, trees, SEARCH, _affordable(search, JUDGED, OF_DECISION), 900_003)
+    spent = len(arena)
     for a in range(len(search.team)):
+        which = np.arange(len(search.team)) == a
         for node in sorted(reached(trees.nodes[a]), reverse=True):
-            if search.settings.seconds is not None and search.left() < (1 - LAST) * search.settings.seconds:
-                return arena.trees
-            trees = arena.trees
-            if node not in reached(trees.nodes[a]) or trees.nodes[a, node, FEATURE] == LEAF:
-                continue
             for side in (LEFT, RIGHT):
-                shorter = graft(trees, trees.copy(), a, node, int(trees.nodes[a, node, side]))
-                which = np.arange(len(search.team)) == a
-                if shorter is None:
+                incumbent = arena.trees
+                inner = node in reached(incumbent.nodes[a]) and incumbent.nodes[a, node, FEATURE] != LEAF
+                if not inner or _no_more(search, spent):
+                    continue
+                shorter = graft(incumbent, incumbent.copy(), a, node, int(incumbent.nodes[a, node, side]))
+                if shorter is None or (search.allowed and not search.allowed(_unpacked(search, shorter))):
                     continue
                 gains = arena.compare(shorter, which, 0.0)
-                fits = search.allowed is None or search.allowed(_unpacked(search, shorter))
-                if len(gains) == len(arena) and gains.mean() >= 0 and fits:
+                spent += len(gains)
+                if len(gains) == len(arena) and gains.mean() >= 0:
                     arena.adopt(shorter, which)
-                    break
-    return arena.trees
+    return arena.trees, spent
+
+
+def _no_more(search: Search, spent: int) -> bool:
+    """Whether tidying has taken its share."""
+    seconds, rollouts = search.settings.seconds, search.settings.rollouts
+    late = seconds is not None and search.left() < (1 - LAST) * seconds
+    return late or (rollouts is not None and spent >= OF_TIDYING * rollouts)
 
 
 def _wishes(search: Search, arena: Any, draws: np.random.Generator) -> list[Wishes]:
@@ -233,10 +246,10 @@ def _wishes(search: Search, arena: Any, draws: np.random.Generator) -> list[Wish
     return wishes
 
 
-def _affordable(search: Search, episodes: int, part: int) -> int:
-    """So many episodes, or fewer where a budget of rollouts is smaller than `part` times that."""
+def _affordable(search: Search, episodes: int, part: float) -> int:
+    """So many episodes, or fewer where they would be more than a part of a budget of rollouts."""
     budget = search.settings.rollouts
-    return episodes if budget is None else max(2, min(episodes, budget // part))
+    return episodes if budget is None else max(2, min(episodes, int(budget * part)))
 
 
 def _arena(search: Search, trees: Packed, use: int, episodes: int, number: int = 0) -> Any:

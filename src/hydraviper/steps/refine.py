@@ -106,6 +106,7 @@ class Refined:
     """Trees that are at least as good as those given, on seeds that the search has not seen."""
 
     students: dict[int, Tree]
+    given: dict[int, Tree]
     kept: bool  # False: nothing better was found and the given trees are returned
     before: Estimate
     after: Estimate
@@ -175,6 +176,7 @@ def refine(
         rollouts += more
     return Refined(
         chosen,
+        given,
         kept,
         Estimate.of(found.before),
         Estimate.of(found.after if kept else found.before),
@@ -248,7 +250,8 @@ def _with_counts(search: Search, trees: dict[int, Tree]) -> tuple[dict[int, Tree
     """The trees without questions that decide nothing, their nodes counted again on what they meet themselves."""
     trees = {i: tree.merged() for i, tree in trees.items()}
     budget = search.settings.rollouts
-    episodes = COUNTED_EPISODES if search.game.width is None else max(2, (budget or DEFAULT_ROLLOUTS) // 50)
+    share = max(2, (budget or DEFAULT_ROLLOUTS) // 50)
+    episodes = COUNTED_EPISODES if search.game.width is None and budget is None else min(COUNTED_EPISODES, share)
     rollouts = search.engine.play(Profile(search.expert, trees), search.seeds(COUNTING, 0, episodes), record=True)
     observations = rollouts.observations or ()
     labels = search.expert.act(observations)

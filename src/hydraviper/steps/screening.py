@@ -50,14 +50,15 @@ class _Table:
     def scores(self, candidates: Sequence[Trees], use: int, count: int) -> list[np.ndarray]:
         """The scores of each on the first `count` seeds of a use, higher is better."""
         seeds, expert = self.search.seeds(use, 0, count), self.search.expert
-        known = [self._known.get((id(own), use), np.empty(0)) for own in candidates]
+        known = {id(own): self._known.get((id(own), use), np.empty(0)) for own in candidates}
+        new = list({id(own): own for own in candidates if len(known[id(own)]) < count}.values())
         played = self.search.engine.play_many(
-            [Profile(expert, own) for own in candidates], [seeds[len(done) :] for done in known]
+            [Profile(expert, own) for own in new], [seeds[len(known[id(own)]) :] for own in new]
         )
         score = self.search.game.score
-        for own, done, rollouts in zip(candidates, known, played, strict=True):
+        for own, rollouts in zip(new, played, strict=True):
             self.played += rollouts.episodes
-            self._known[id(own), use] = np.append(done, self.search.sign * score.of(rollouts.returns))
+            self._known[id(own), use] = np.append(known[id(own)], self.search.sign * score.of(rollouts.returns))
         return [self._known[id(own), use][:count] for own in candidates]
 
 

@@ -32,25 +32,30 @@ class _Rule:
         return self.policy.act(observations)
 
 
-def script_starts(search: Search) -> dict[str, Trees]:
-    """A tree per agent for each of the game's rules that acts like a tree can: an action, and not always the same."""
-    if not isinstance(search.game, HasYardsticks) or search.game.width is not None:
-        return {}
+def script_starts(search: Search) -> tuple[dict[str, Trees], int]:
+    """A tree per agent for each of the game's rules that acts like a tree can: an action, and not always the same.
+
+    Also the episodes that it took.
+    """
+    if not isinstance(search.game, HasYardsticks):
+        return {}, 0
     starts: dict[str, Trees] = {}
-    for number, (name, policy) in enumerate(search.game.yardsticks().items()):
-        trees = _imitate(search, policy, 800_000 + 100 * number)
+    budget = search.settings.rollouts
+    episodes = EPISODES if budget is None else max(2, min(EPISODES, budget // 1000))
+    rules = search.game.yardsticks()
+    for number, (name, policy) in enumerate(rules.items()):
+        trees = _imitate(search, policy, episodes, 800_000 + 100 * number)
         if trees is not None:
             starts[f"script: {name}"] = trees
-    return starts
+    return starts, ROUNDS * episodes * len(rules)
 
 
-def _imitate(search: Search, policy: Policy, number: int) -> Trees | None:
+def _imitate(search: Search, policy: Policy, episodes: int, number: int) -> Trees | None:
     vocabulary, team = search.vocabulary, search.team
     bins = [Bins(size) for size in vocabulary.sizes]
     labels: list[np.ndarray] = []
     trees: dict[int, Student] = {}
     rule = _Rule(policy)
-    episodes = EPISODES if search.settings.rollouts is None else max(2, min(EPISODES, search.settings.rollouts // 1000))
     for turn in range(ROUNDS):
         profile = Profile(rule, trees)  # pyright: ignore[reportArgumentType] (nobody asks a rule for values)
         seeds = search.seeds(SEARCH, number + turn, episodes)
