@@ -20,6 +20,7 @@ from hydraviper.protocols import Policy, Student
 ACTIONS = ("stay", "left", "right", "down", "up")
 PHYSICS = ("original", "mpe2")
 TIME_STEP, DAMPING, FORCE = 0.1, 0.25, 5.0
+COASTING = (3, 5, 8)  # how many times the way to a landmark is set against an agent's speed, in derived features
 AGENT_SIZE, CONTACT_FORCE, CONTACT_MARGIN = 0.15, 100.0, 1e-3
 
 
@@ -347,8 +348,12 @@ def _swap(first: int, second: int, other: int) -> tuple[Term, ...]:
     )
 
 
-def _coasting(landmarks: Mapping[int, int], times=(3, 5, 8)) -> tuple[Derived, ...]:
-    """Where a landmark lies when the speed runs out."""
+def _coasting(landmarks: Mapping[int, int]) -> tuple[Derived, ...]:
+    """Where a landmark will lie as seen from where an agent's speed carries it, some of it braked away.
+
+    An agent that does nothing coasts 0.3 seconds of its speed: 3 times the way less the speed is 0 where it would stop
+    just there. Larger multiples leave room for braking.
+    """
     return tuple(
         Derived(
             f"{n} times landmark {k} d{axis} less velocity {axis}",
@@ -356,7 +361,7 @@ def _coasting(landmarks: Mapping[int, int], times=(3, 5, 8)) -> tuple[Derived, .
         )
         for k, at in landmarks.items()
         for d, axis in enumerate("xy")
-        for n in times
+        for n in COASTING
     )
 
 
