@@ -1,6 +1,6 @@
 """What refining gains: `python -m benchmarks.refine` prints a table, per game and seed, before and after.
 
-Every cell is a small JSON file under results/refine/ and is not measured twice, so the study can be stopped and resumed;
+Every cell is a small JSON file under results/refine/, not measured twice, so the study can be stopped and resumed;
 `--again` measures all of them afresh. Seconds are those of the clock: beside them stand the seconds of processor time
 that the search really had, because on a busy machine these are fewer.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,7 +182,7 @@ def test_what_is_worse_is_not_returned(distilled, monkeypatch):
 
     def worse(search):
         found = islands_search(search)
-        return replace(found, trees={i: trees[0] for i in trees}, after=found.before + 1)
+        return replace(found, trees=dict.fromkeys(trees, trees[0]), after=found.before + 1)
 
     islands_search = islands.search
     monkeypatch.setattr(islands, "search", worse)
@@ -220,10 +221,10 @@ def test_the_command_writes_a_run_of_its_own(call, distilled):  # noqa: F811
     assert code == 0, complaint
     summary = json.loads(printed)
     assert set(summary["refined"]["unseen"]) == {"episodes", "before", "after", "gain"}
-    made = json.loads(open("new/trees.json").read())["made"]["refined"]
+    made = json.loads(Path("new/trees.json").read_text())["made"]["refined"]
     assert [entry["rollouts"] for entry in made] == [None, 3000]
     assert made[1]["held_out"]["after"]["mean"] <= made[1]["held_out"]["before"]["mean"]
-    assert "<h2>Refined</h2>" in open("new/report.html").read()
+    assert "<h2>Refined</h2>" in Path("new/report.html").read_text()
     assert call("evaluate", "new", "--episodes", "20")[0] == 0
     refuses(call, "not an empty folder", "refine", "run", "--rollouts", "3000", "--out", "new")
     refuses(call, "--rollouts must be at least", "refine", "run", "--rollouts", "5")

@@ -28,8 +28,8 @@ FIRST_LEG, ISLANDS, FINALISTS = 0.25, 4, 2  # so much of the budget for so many 
 SEARCHED, LAST = 0.9, 0.95  # parts of the seconds after which the search and the tidying end
 EPISODES, GROWTH = 1000, 3.0  # of an arena at first, and by how much more of it grows until the end
 JUDGED, CHECKED = 2000, 8192  # episodes that decide between islands, and those of the held-out check
-# Of a budget of rollouts: the islands' part, and the least parts that an arena, a decision, the check may be.
-SEARCHING, OF_ARENA, OF_DECISION, OF_CHECK, OF_TIDYING = 0.55, 1 / 400, 1 / 200, 1 / 20, 1 / 20
+# Of a budget of rollouts: the least part for the islands, and the most that an arena, a decision, the check may be.
+SEARCHING, OF_ARENA, OF_DECISION, OF_CHECK, OF_TIDYING = 0.5, 1 / 400, 1 / 200, 1 / 20, 1 / 20
 LEAST_BUDGET = 2000
 FRESH = 0.05  # part of the search after which fresh seeds come
 WARM, COLD = 0.004, 0.0003  # what a change may cost, in standard deviations of the score, first and last
@@ -161,7 +161,7 @@ def _leg(search: Search, islands: list[Island], first: float, last: float) -> No
             if search.settings.seconds is not None:
                 parts.append((time.perf_counter() - begun) / share if share > 0 else 1.0)
             if budget is not None:
-                parts.append(spent / (SEARCHING * budget * (last - first) / len(islands)))
+                parts.append(spent / (_for_islands(search, budget) * (last - first) / len(islands)))
             done = max(parts)
             if done >= 1.0:
                 return 1.0
@@ -244,6 +244,13 @@ def _wishes(search: Search, arena: Any, draws: np.random.Generator) -> list[Wish
         rows = draws.choice(count, 4 * ASKED_EPISODES, p=loss / total) if total > 0 else np.empty(0, np.int64)
         wishes.append(Wishes(rows + a * step, wanted[rows, i]))
     return wishes
+
+
+def _for_islands(search: Search, budget: int) -> float:
+    """What a budget of rollouts leaves for the islands: an island may overrun a leg by an arena, a race and a check."""
+    overrun = 10 * (ISLANDS + FINALISTS) * _affordable(search, EPISODES, OF_ARENA)
+    decisions = 20 * _affordable(search, JUDGED, OF_DECISION) + 2 * _affordable(search, CHECKED, OF_CHECK)
+    return max(SEARCHING * budget, budget * (1 - 2 * OF_TIDYING) - overrun - decisions)
 
 
 def _affordable(search: Search, episodes: int, part: float) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -164,8 +164,8 @@ def refine(
     search = _search(game, expert, engine, settings or RefineSettings(), given, starts, allowed, progress)
     if allowed is not None and not allowed(given):
         raise InputError("the given trees do not fulfil what refining must keep: repair them first.")
-    way = islands.search if islands.possible(search) else screening.search
-    found = way(search)
+    way = islands.search if islands.possible(search) else screening.search  # the first may compile a kernel
+    found = way(replace(search, started=time.perf_counter()))
     sign = search.sign
     gain = Estimate.of(sign * (found.after - found.before))
     kept = gain.mean > 0 and (allowed is None or allowed(found.trees))
