@@ -21,6 +21,7 @@ from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Policy, Student
 from hydraviper.rollout import play
 from hydraviper.settings import Settings
+from hydraviper.steps.refine import Refined, RefineSettings, refine
 from hydraviper.trees.file import load as load_trees
 from hydraviper.trees.file import save as save_trees
 from hydraviper.trees.tree import Tree
@@ -47,6 +48,8 @@ __all__ = [
     "Policy",
     "Profile",
     "Recommended",
+    "RefineSettings",
+    "Refined",
     "Rollouts",
     "Score",
     "Settings",
@@ -61,6 +64,7 @@ __all__ = [
     "load_trees",
     "make",
     "play",
+    "refine",
     "save_expert",
     "save_trees",
     "shipped_expert",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -24,8 +24,9 @@ from hydraviper.games import catalogue
 from hydraviper.protocols import Game, HasDerived
 from hydraviper.settings import Settings
 from hydraviper.trees import file
+from hydraviper.trees.tree import Tree
 from hydraviper.trees.verify import properties as book
-from hydraviper.trees.verify.constraints import Constraints
+from hydraviper.trees.verify.constraints import Constraints, guard
 from hydraviper.trees.verify.resolve import rules_for
 from hydraviper.variants import VARIANTS, Variant
 
@@ -142,6 +143,15 @@ def constraints_for(game: Game, path: Path, settings: Settings) -> Constraints:
     derived = game.derived if settings.features == "derived" and isinstance(game, HasDerived) else ()
     made.check(settings.depth, settings.most_leaves, dict(enumerate(derived)))
     return made
+
+
+def kept_by(trees: file.TreesFile, game: Game) -> Callable[[Mapping[int, Tree]], bool] | None:
+    """A check of what trees were made to keep to; None if nothing was asked of them."""
+    source = trees.made.get("constraints")
+    if not source:
+        return None
+    own = None if source == "shipped" else book.read(str(source), "what the trees were made to keep to")
+    return guard(rules_for(game, own))
 
 
 def variant_named(name: str) -> Variant:

@@ -68,6 +68,7 @@ def distill(
     drop_quantile: DropQuantile = Settings.drop_quantile,
     constraints: ConstraintsFile = None,
     prices: Annotated[str, typer.Option("--price", help="What each constraint costs: each, all or none.")] = "each",
+    refine: Annotated[float, typer.Option(help="Seconds of direct search for better trees in the end.")] = 0.0,
     expert: ExpertFile = None,
     engine: Annotated[str, typer.Option(help="Where rollouts are played: local.")] = "local",
     workers: Workers = CORES,
@@ -95,6 +96,7 @@ def distill(
         teams=teams,
         selection=selection,
         drop_quantile=drop_quantile,
+        refine_seconds=refine,
         **({} if ucb_scale is None else {"ucb_scale": ucb_scale}),
     )
     keeping = None if constraints is None else constraints_for(made, constraints, settings)

@@ -45,9 +45,18 @@ def print_beside(summary: dict[str, Any], who: dict[str, str]) -> None:
             out.print(f"{words.format(name)}: {parts}", highlight=False)
 
 
+def print_refined(summary: dict[str, Any]) -> None:
+    """Before and after, where trees were refined."""
+    if "refined" in summary:
+        unseen = summary["refined"]["unseen"]
+        parts = ", ".join(f"{name} {with_interval(unseen[name])}" for name in ("before", "after", "gain"))
+        out.print(f"refined (started from {summary['refined']['start']}): {parts}", highlight=False)
+
+
 def print_summary(summary: dict[str, Any]) -> None:
     """What a run has to say at its end."""
     print_scores(summary)
+    print_refined(summary)
     if "constraints" in summary:
         print_constraints(summary["constraints"])
     spent, seconds = summary["rollouts"], summary["seconds"]

@@ -1,4 +1,4 @@
-"""What trees were made to keep to, for the report."""
+"""What was asked of trees beyond imitation, for the report: what they keep to, and how much better they became."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from hydraviper.charts import interval, places, plus_minus, table
+from hydraviper.report.words import duration
 
 
 def constraints(summary: Mapping[str, Any]) -> str:
@@ -33,3 +34,36 @@ def constraints(summary: Mapping[str, Any]) -> str:
     )
     head = ("property", "also without it", "score without", "score with", "cost")
     return f"<h2>What the trees keep to</h2>\n<p>{escape(words)}</p>\n{table(head, rows, numbers=3)}"
+
+
+def refined(summary: Mapping[str, Any]) -> str:
+    """What the search for better trees gained."""
+    refined = summary.get("refined")
+    if not refined:
+        return ""
+    unseen, held = refined["unseen"], refined["held_out"]
+    rows = [
+        [
+            words,
+            plus_minus(part["before"], 2),
+            plus_minus(part["after"], 2),
+            plus_minus(part["gain"], 2),
+            f"{part['episodes']:,}",
+        ]
+        for words, part in (("unseen episodes", unseen), ("held-out episodes of the search", held))
+    ]
+    spent = refined["spent"]
+    outcome = (
+        f"The best trees came from: {refined['start']}."
+        if refined["kept"]
+        else "Nothing better was found, so the trees are those that the search was given."
+    )
+    return "\n".join(
+        [
+            "<h2>Refined</h2>",
+            f"<p>After imitating the expert, the trees were changed directly for a better score: {spent['rollouts']:,} "
+            f"episodes in {duration(spent['seconds'])}. {escape(outcome)} The gain is paired: the same episodes "
+            "before and after; positive is better.</p>",
+            table(("measured on", "before", "after", "gain", "episodes"), rows, numbers=4),
+        ]
+    )
