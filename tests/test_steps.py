@@ -12,6 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import hydraviper
 from hydraviper.data import Ledger, Rollouts
+from hydraviper.experts.local_q import LocalQExpert, NetworkQ
+from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
 from hydraviper.steps import partition, select
 from hydraviper.steps.task import Task
@@ -197,6 +199,54 @@ def test_metis_finds_who_influences_whom(monkeypatch):
     monkeypatch.setattr(partition, "_influence", lambda task, team: influence)
     assert partition.by_settings(partition_task(game, "marginal-metis", 2)) == ((0, 2, 4), (1, 3, 5))
     assert partition.by_settings(partition_task(game, "marginal-kmeans", 2)) == ((0, 2, 4), (1, 3, 5))
+
+
+def test_influence_is_how_far_an_action_can_push_a_value_down():
+    """Against one call of q per action, straight from the paper's delta."""
+    game = hydraviper.make("cooperative-navigation:agents=4")
+    task = partition_task(game, "marginal-metis", 2)
+    team = (0, 2, 3)
+    influence = partition._influence(task, team)
+    seeds = rollout_seeds(0, Purpose.PARTITION, 0, 20)
+    observations = hydraviper.play(game, task.expert, seeds, record=True).observations
+    actions = task.expert.act(observations)
+    best = task.expert.q(observations, actions)
+    delta = np.zeros((3, 3))
+    for row, i in enumerate(team):
+        tried = []
+        for action in range(5):
+            played = actions.copy()
+            played[:, i] = action
+            tried.append(task.expert.q(observations, played))
+        delta[row] = (best - np.min(tried, axis=0)).mean(axis=0)[list(team)]
+    np.testing.assert_allclose(influence, (delta + delta.T) / 2, rtol=1e-4)
+    assert any("20 rollouts of the expert" in note for note in task.ledger.notes)
+    percent = partition._percentiles(influence)
+    others = percent[~np.eye(3, dtype=bool)]
+    assert (others.min(), others.max()) == (0, 100)
+
+
+class Lonely:
+    """An expert whose agents only care for their own action, and who does not say so."""
+
+    def __init__(self, expert):
+        self.act = expert.act
+
+    def q(self, observations, actions):
+        return -np.asarray(actions, float)
+
+    def worst_team_q(self, observations, actions, team, judges=None):
+        values = self.q(observations, actions)
+        values[:, list(team)] = -4.0
+        return values[:, list(judges or team)].mean(axis=1)
+
+
+@pytest.mark.parametrize("method", ["marginal-metis", "marginal-kmeans"])
+def test_local_values_tell_nothing_about_influence(navigation, method):
+    task = partition_task(navigation, method, 2)
+    for expert in (LocalQExpert(tuple(NetworkQ(actor) for actor in task.expert.actors)), Lonely(task.expert)):
+        with pytest.raises(hydraviper.InputError, match=f"--partition {method} .* `hydraviper critic`"):
+            partition.by_settings(replace(task, expert=expert))
 
 
 def test_partitioned_teams_are_distilled(navigation):

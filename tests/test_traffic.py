@@ -198,14 +198,18 @@ def test_two_games_in_one_process_do_not_mix(street):
         street.step(np.array([[0, 0]]))
 
 
-def test_workers_give_the_same_trees_and_leave(street):
+def test_workers_give_the_same_trees_and_leave(street, monkeypatch):
     expert = LongestQueue(longest(street))
     settings = hydraviper.Settings(
         iterations=3, train_budget=4, valid_budget=6, rollouts_per_iteration=2, depth=3, drop_quantile=0.5
     )
     alone = hydraviper.distill(street, expert, settings)
+    here, reset = [], traffic.Traffic.reset
+    monkeypatch.setattr(traffic.Traffic, "reset", lambda self, seeds: here.append(1) or reset(self, seeds))
     with hydraviper.LocalEngine(catalogue.maker(street), workers=2) as engine:
         together = hydraviper.distill(street, expert, settings, engine=engine)
+        singles = sum(line["rollouts"] == 1 for line in together.ledger.lines)
+        assert len(here) == singles  # everything else is played in the workers
         fields = hydraviper.evaluate(street, expert, together.profile.students, engine, episodes=3)
     assert multiprocessing.active_children() == []
     for i, tree in alone.profile.students.items():

@@ -12,7 +12,7 @@ from hydraviper.data import Agent, Dataset, Estimate, InputError, JobError, Ledg
 from hydraviper.engines.local import LocalEngine
 from hydraviper.evaluation import evaluate
 from hydraviper.experts.local_q import LocalQ, LocalQExpert
-from hydraviper.experts.networks import NetworkExpert
+from hydraviper.experts.networks import CriticExpert, NetworkExpert
 from hydraviper.experts.store import load as load_expert
 from hydraviper.experts.store import save as save_expert
 from hydraviper.experts.store import shipped as shipped_expert
@@ -21,6 +21,7 @@ from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Policy, Student
 from hydraviper.rollout import play
 from hydraviper.settings import Settings
+from hydraviper.steps.refine import Refined, RefineSettings, refine
 from hydraviper.trees.file import load as load_trees
 from hydraviper.trees.file import save as save_trees
 from hydraviper.trees.tree import Tree
@@ -30,6 +31,7 @@ from hydraviper.version import __version__
 __all__ = [
     "VARIANTS",
     "Agent",
+    "CriticExpert",
     "Dataset",
     "Distilled",
     "Engine",
@@ -46,6 +48,8 @@ __all__ = [
     "Policy",
     "Profile",
     "Recommended",
+    "RefineSettings",
+    "Refined",
     "Rollouts",
     "Score",
     "Settings",
@@ -60,6 +64,7 @@ __all__ = [
     "load_trees",
     "make",
     "play",
+    "refine",
     "save_expert",
     "save_trees",
     "shipped_expert",

@@ -11,11 +11,14 @@ from hydraviper.engines.local import LocalEngine
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, HasNotes, Student
 from hydraviper.settings import Settings
+from hydraviper.steps.refine import Refined, RefineSettings, refine
 from hydraviper.steps.select import Choice
 from hydraviper.steps.task import Task
 from hydraviper.trees.tree import Tree
+from hydraviper.trees.verify.constraints import Constraints, guard
 from hydraviper.variants import HYDRAVIPER, Variant
 
+OTHER_STARTS = 2  # of the students that were not chosen, for a search that goes on from them
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 
 
@@ -29,6 +32,7 @@ class Distilled:
     ledger: Ledger
     settings: Settings
     algorithm: str
+    refined: Refined | None = None  # what the search for better trees has found, if there was one
 
 
 def distill(
@@ -39,13 +43,14 @@ def distill(
     engine: Engine | None = None,
     ledger: Ledger | None = None,
     progress: Progress = lambda step, done, of: None,
+    constraints: Constraints | None = None,
 ) -> Distilled:
     """Turn an expert into one small tree per distilled agent; settings, seed, game and expert decide every bit."""
     settings = replace(settings or Settings(), **({"iterations": variant.iterations} if variant.iterations else {}))
     ledger = ledger or Ledger()
     for note in game.notes if isinstance(game, HasNotes) else ():
         ledger.note(note)
-    task = Task(game, expert, engine or LocalEngine(lambda: game), settings, ledger)
+    task = Task(game, expert, engine or LocalEngine(lambda: game), settings, ledger, constraints)
 
     profile = Profile(expert)  # 1   students^0 are the experts
     dropped = math.inf  # 3
@@ -76,7 +81,39 @@ def distill(
     progress("selected", 1, 1)
     best = {i: tree for own, choice in zip(students, choices, strict=True) for i, tree in own[choice.chosen].items()}
     _note_unspent(ledger, settings)
-    return Distilled(Profile(expert, best), teams, choices, ledger, settings, variant.name)  # 15
+    result = Distilled(Profile(expert, best), teams, choices, ledger, settings, variant.name)  # 15
+    return result if settings.refine_seconds == 0 else _refined(task, result, students, progress)
+
+
+def _refined(task: Task, result: Distilled, students: list[list[dict[int, Student]]], progress: Progress) -> Distilled:
+    """Beyond the paper: a direct search, which starts from the chosen trees and the next best ones."""
+    settings, ledger = task.settings, task.ledger
+    limits = RefineSettings(
+        seconds=settings.refine_seconds,
+        features=settings.features,
+        seed=settings.seed,
+        depth=settings.depth,
+        leaves=settings.most_leaves,
+    )
+    orders = [_by_merit(choice) for choice in result.choices]
+    next_best = [
+        {i: tree for own, order in zip(students, orders, strict=True) for i, tree in own[order[rank]].items()}
+        for rank in range(1, min(OTHER_STARTS + 1, *(len(order) for order in orders)))
+    ]
+    with ledger.time("refine"):
+        best = result.profile.students
+        keeping = None if task.constraints is None else guard(task.constraints.rules)
+        found = refine(task.game, task.expert, best, task.engine, limits, next_best, keeping, progress)
+    ledger.rollouts["refine"] = found.rollouts
+    ledger.note(found.sentence())
+    return replace(result, profile=Profile(task.expert, found.students), refined=found)
+
+
+def _by_merit(choice: Choice) -> list[int]:
+    """The validated students, the chosen one first."""
+    known = [k for k, mean in enumerate(choice.means) if mean is not None and k != choice.chosen]
+    # those that played most lasted longest in the race
+    return [choice.chosen, *sorted(known, key=lambda k: (-choice.pulls[k], -(choice.means[k] or 0.0), k))]
 
 
 def _agreement(game: Game, students: dict[int, Student]) -> dict[str, float]:

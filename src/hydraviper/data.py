@@ -124,9 +124,9 @@ class Rollouts:
     lengths: np.ndarray  # [E] steps
     observations: tuple[np.ndarray, ...] | None = None  # per agent [S, F_i], S = lengths.sum()
     measures: Mapping[str, np.ndarray] = field(default_factory=dict)  # beside the score: name -> [E]
-    trace: np.ndarray | None = (
-        None  # [E, T] the score of each step, if the game has a clock; nan after an episode's end
-    )
+    rewards: np.ndarray | None = None  # [S, N], kept with the observations
+    # [E, T] the score of each step, if the game has a clock; not a number after an episode's end
+    trace: np.ndarray | None = None
 
     @property
     def episodes(self) -> int:
@@ -143,12 +143,14 @@ class Rollouts:
             columns = zip(*(part.observations or () for part in parts), strict=True)
             observations = tuple(np.concatenate(column) for column in columns)
         traces = [part.trace for part in parts if part.trace is not None]
+        paid = [part.rewards for part in parts if part.rewards is not None]
         return Rollouts(
             returns=np.concatenate([part.returns for part in parts]),
             lengths=np.concatenate([part.lengths for part in parts]),
             observations=observations,
             measures={name: np.concatenate([part.measures[name] for part in parts]) for name in parts[0].measures},
             trace=np.concatenate(traces) if traces else None,
+            rewards=np.concatenate(paid) if len(paid) == len(parts) else None,
         )
 
 

@@ -53,16 +53,9 @@ def evaluate(
     trees = engine.play(Profile(expert, students), seeds) if students else teacher
     jam = jam_threshold(game, references)
     fields: dict[str, Any] = {
-        "score": {
-            "name": game.score.name,
-            **_estimate(game, trees, jam),
-            "episodes": len(seeds),
-            "lower_is_better": game.score.lower_is_better,
-        },
+        "score": score_fields(game, trees, jam),
         "expert": _estimate(game, teacher, jam),
     }
-    if jam is not None:
-        fields["score"]["jam_threshold"] = jam
     if trees.measures:
         fields["measures"] = {
             name: {
@@ -86,6 +79,17 @@ def evaluate(
             for name, rules in game.opponents().items()
         }
     return fields
+
+
+def score_fields(game: Game, rollouts: Rollouts, jam: float | None = None) -> dict[str, Any]:
+    """What is told about a score, as the field that `--json` prints."""
+    fields: dict[str, Any] = {
+        "name": game.score.name,
+        **_estimate(game, rollouts, jam),
+        "episodes": rollouts.episodes,
+        "lower_is_better": game.score.lower_is_better,
+    }
+    return fields if jam is None else {**fields, "jam_threshold": jam}
 
 
 def over_time(game: Game, step_minutes: float, who: Mapping[str, Rollouts]) -> dict[str, Any]:

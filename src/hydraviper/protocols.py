@@ -116,6 +116,19 @@ class HasDerived(Protocol):
 
 
 @runtime_checkable
+class HasArena(Protocol):
+    """A compiled game that plays whole episodes with trees inside, for a search that tries very many of them."""
+
+    def arena(self, expert: Any, vocabulary: Any, trees: Any, seeds: np.ndarray, weights: np.ndarray) -> Any:
+        """Trees (`packed.Packed`) and the episodes that they play on these seeds; None for an expert of another kind.
+
+        The result has `scores` [E] (returns times weights), `views`, `compare` and `adopt`, as
+        `games.particle_arena.Arena` has.
+        """
+        ...
+
+
+@runtime_checkable
 class HasPhases(Protocol):
     """A game of signals: the first features of an agent say which phase is green, the last are movements' pressures."""
 
@@ -153,6 +166,15 @@ class Policy(Protocol):
 
     def act(self, observations: Observations) -> np.ndarray:
         """One action per episode and agent, [B, N]; a row never depends on the other rows."""
+        ...
+
+
+@runtime_checkable
+class KnowsEpisodes(Protocol):
+    """A policy that plays one way or another by the episode: some actions at random, say."""
+
+    def begin(self, seeds: np.ndarray) -> Policy:
+        """Who plays the episodes of these seeds (uint64 [B]), step after step; the seeds alone decide how."""
         ...
 
 

@@ -6,14 +6,14 @@ import numba as nb
 import numpy as np
 
 from hydraviper.data import InputError, Observations, Rollouts
-from hydraviper.protocols import Game, HasClock, Policy
+from hydraviper.protocols import Game, HasClock, KnowsEpisodes, Policy
 
 # Episodes stepped at once: few enough for their observations to stay in the cache, many enough to forget Python.
 BLOCK = 2048
 
 
 def play(game: Game, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
-    """Play one episode per seed; with `record`, keep every observation, rows in the order of the episodes."""
+    """Play one episode per seed; with `record`, keep observations and rewards, in the order of the episodes."""
     block = min(BLOCK, game.width or BLOCK)
     starts = range(0, max(len(seeds), 1), block)
     return Rollouts.join([_play_block(game, policy, seeds[start : start + block], record) for start in starts])
@@ -21,18 +21,22 @@ def play(game: Game, policy: Policy, seeds: np.ndarray, record: bool = False) ->
 
 def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> Rollouts:
     episodes, agents = len(seeds), len(game.agents)
+    actor = policy.begin(seeds) if isinstance(policy, KnowsEpisodes) else policy
     observations = game.reset(seeds)
     _check(observations, game)
     returns = np.zeros((episodes, agents))
     lengths = np.zeros(episodes, np.int64)
     running = np.ones(episodes, bool)
     seen: list[Observations] = []
+    paid: list[np.ndarray] = []
     trace = np.full((episodes, game.horizon), np.nan) if isinstance(game, HasClock) else None
     for step in range(game.horizon):
         if record:
             seen.append(observations)
-        observations, rewards, done = game.step(policy.act(observations))
+        observations, rewards, done = game.step(actor.act(observations))
         _check(observations, game)
+        if record:
+            paid.append(rewards)
         if running.all():
             returns += rewards
         else:
@@ -46,7 +50,8 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     if not np.isfinite(returns).all():
         raise InputError(f"{game.name} paid a reward that is not a number: check the game.")
     kept = tuple(_by_episode([step[i] for step in seen], lengths) for i in range(agents)) if record else None
-    return Rollouts(returns, lengths, kept, dict(game.measures()), trace)
+    rewarded = _by_episode(paid, lengths) if record and paid else None
+    return Rollouts(returns, lengths, kept, dict(game.measures()), rewarded, trace)
 
 
 def _by_episode(steps: list[np.ndarray], lengths: np.ndarray) -> np.ndarray:

@@ -1,4 +1,8 @@
-"""A run is a folder: settings.json, ledger.jsonl, trees.json, summary.json and report.html."""
+"""A run is a folder: settings.json, ledger.jsonl, trees.json, summary.json and report.html.
+
+While it is under way, rollouts that took seconds each are kept there, too, so that a run that was killed goes on where
+it was.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,31 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hydraviper import evaluation, pictures
+from hydraviper import evaluation, pictures, pricing
 from hydraviper.algorithm import Distilled, Progress, distill
-from hydraviper.data import InputError, Ledger
+from hydraviper.data import Estimate, InputError, JobError, Ledger
+from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
+from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Game
 from hydraviper.report import render_report
+from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
+from hydraviper.steps.refine import Allowed, Refined, RefineSettings, refine
 from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
+from hydraviper.trees.verify.constraints import Constraints
+from hydraviper.trees.verify.proof import verify
 from hydraviper.variants import Variant
 from hydraviper.version import __version__
+
+JOURNAL = "rollouts.journal"
+PRICES = ("each", "all", "none")
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,8 @@ class Run:
     variant: Variant
     settings: Settings
     expert_file: str | None = None  # None for the one that ships
+    constraints: Constraints | None = None  # what the trees must keep to
+    price: str = "each"  # which constraints' costs are measured: each, all together, none
 
     def to_json(self) -> dict[str, Any]:
         """settings.json: enough to make the run again."""
@@ -43,7 +58,7 @@ class Run:
             "expert": {"hash": store.digest(self.expert), "file": self.expert_file},
             "settings": self.settings.to_json(),
             "version": __version__,
-        }
+        } | ({} if self.constraints is None else {"constraints": self.constraints.source})
 
 
 def free_folder(run: Run, parent: Path) -> Path:
@@ -65,6 +80,7 @@ def claimed(run: Run, folder: Path) -> Iterator[None]:
     with _as_input_error(folder):
         _check_folder(run, folder)
         folder.mkdir(parents=True, exist_ok=True)
+        resumed = (folder / "settings.json").is_file()
         ledger = (folder / "ledger.jsonl").open("a")
     with ledger:
         try:
@@ -76,7 +92,9 @@ def claimed(run: Run, folder: Path) -> Iterator[None]:
         try:
             yield
         except InputError:
-            for name in ("settings.json", "ledger.jsonl"):
+            if resumed:
+                raise  # what was played before is still worth something
+            for name in ("settings.json", "ledger.jsonl", JOURNAL):
                 (folder / name).unlink(missing_ok=True)
             with suppress(OSError):
                 folder.rmdir()  # only if nothing else is in it
@@ -107,13 +125,27 @@ def _check_folder(run: Run, folder: Path) -> None:
             raise InputError(f"{folder} already holds another run: pass a new folder with --out.")
 
 
+def subject(game: Game) -> str:
+    """What rollouts of a game are remembered under."""
+    return json.dumps([game.name, dict(game.parameters), __version__], sort_keys=True)
+
+
 def execute(run: Run, folder: Path, engine: Engine, episodes: int, command: str, progress: Progress) -> dict[str, Any]:
     """Distill into a claimed folder and evaluate on unseen seeds; returns the object that `--json` prints."""
     start = time.perf_counter()
     ledger = Ledger(folder / "ledger.jsonl")
-    result = distill(run.game, run.expert, run.settings, run.variant, engine, ledger, progress)
+    place = engine
+    if isinstance(engine, PiecewiseEngine) and not getattr(run.game, "compiled", False):  # else playing is quicker
+        place = RememberedEngine(engine, folder / JOURNAL, subject(run.game), store.policy_digest)
+    result = distill(run.game, run.expert, run.settings, run.variant, place, ledger, progress, run.constraints)
     seconds = {"total": time.perf_counter() - start, **ledger.seconds}
-    fields = evaluation.evaluate(run.game, run.expert, result.profile.students, engine, episodes)
+    fields = evaluation.evaluate(run.game, run.expert, result.profile.students, place, episodes)
+    if result.refined is not None:
+        fields["refined"] = refined_fields(run.game, run.expert, result.refined, place, episodes, 0)
+    if isinstance(place, RememberedEngine) and place.resumed:
+        ledger.note(
+            f"The run was interrupted and took {place.resumed} rollouts from before; seconds count what came after."
+        )
     progress("evaluated", 1, 1)
     summary = {
         "game": run.game.name,
@@ -131,8 +163,25 @@ def execute(run: Run, folder: Path, engine: Engine, episodes: int, command: str,
         "expert_hash": store.digest(run.expert),
         "command": command,
     }
+    if run.constraints is not None:
+        summary["constraints"] = _constraints(run, run.constraints, result, place, episodes, progress)
     _write(run, result, summary, folder)
     return summary
+
+
+def _constraints(
+    run: Run, constraints: Constraints, result: Distilled, engine: Engine, episodes: int, progress: Progress
+) -> dict[str, Any]:
+    """Whether the trees have every property, proved once more, and what that costs."""
+    students = {i: tree for i, tree in result.profile.students.items() if isinstance(tree, Tree)}
+    answers = verify(constraints.rules, students)
+    if broken := [answer.property for answer in answers if not answer.holds]:
+        raise JobError(f"the trees do not have the property {broken[0]!r}, though they should: please report this.")
+    fields: dict[str, Any] = {"properties": {answer.property: answer.holds for answer in answers}}
+    if run.price != "none":
+        given = run.game, run.expert, result.settings, run.variant, engine, constraints, students, episodes
+        fields["price"] = pricing.price(*given, run.price == "each", progress)
+    return fields
 
 
 def trees_of(run: Run, result: Distilled, score: Mapping[str, Any] | None) -> file.TreesFile:
@@ -147,7 +196,9 @@ def trees_of(run: Run, result: Distilled, score: Mapping[str, Any] | None) -> fi
         "seed": result.settings.seed,
         "expert": store.digest(run.expert),
         "version": __version__,
-    }
+    } | ({} if run.constraints is None else {"constraints": run.constraints.source})
+    if result.refined is not None:
+        made["refined"] = [result.refined.to_json()]
     return file.TreesFile(
         game=run.game.name,
         parameters=dict(run.game.parameters),
@@ -165,6 +216,91 @@ def _write(run: Run, result: Distilled, summary: dict[str, Any], folder: Path) -
     page = render_report(summary, trees.agents, trees.trees, result.ledger.lines, result.ledger.notes, drawn)
     file.write_whole(folder / "report.html", page)
     file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
+    (folder / JOURNAL).unlink(missing_ok=True)
+
+
+def refined_fields(
+    game: Game, expert: StoredExpert, refined: Refined, engine: Engine, episodes: int, seed: int
+) -> dict[str, Any]:
+    """How refining went, and what it gained on the unseen episodes of the evaluation."""
+    seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, episodes)
+    before, after = (
+        game.score.of(engine.play(Profile(expert, trees), seeds).returns) for trees in (refined.given, refined.students)
+    )
+    gain = Estimate.of((before - after) if game.score.lower_is_better else (after - before))
+    estimates = {"before": Estimate.of(before), "after": Estimate.of(after), "gain": gain}
+    unseen = {name: {"mean": own.mean, "ci95": own.ci95} for name, own in estimates.items()}
+    return {**refined.to_json(), "unseen": {"episodes": episodes, **unseen}}
+
+
+def refine_run(
+    trees: file.TreesFile,
+    game: Game,
+    expert: StoredExpert,
+    settings: RefineSettings,
+    engine: Engine,
+    episodes: int,
+    expert_file: str | None,
+    folder: Path,
+    command: str,
+    progress: Progress,
+    allowed: Allowed | None = None,
+) -> dict[str, Any]:
+    """Refine trees into a new folder and evaluate both on unseen seeds; returns the object that `--json` prints."""
+    start = time.perf_counter()
+    found = refine(game, expert, trees.students(game), engine, settings, allowed=allowed, progress=progress)
+    seconds = {"total": time.perf_counter() - start, "refine": found.seconds}
+    fields = evaluation.evaluate(game, expert, found.students, engine, episodes)
+    made = {**trees.made, "refined": [*trees.made.get("refined", ()), found.to_json()]}
+    summary = {
+        "game": game.name,
+        "algorithm": trees.made["algorithm"],
+        "seed": settings.seed,
+        **fields,
+        "refined": refined_fields(game, expert, found, engine, episodes, 0),
+        "rollouts": {"refine": found.rollouts},
+        "seconds": seconds,
+        "out": str(folder),
+        "settings": trees.made["settings"],
+        "notes": [found.sentence()],
+        "version": __version__,
+        "expert_hash": store.digest(expert),
+        "command": command,
+    }
+    order = {game.agents[i].name: tree for i, tree in found.students.items()}
+    document = replace(
+        trees, trees=tuple(order[agent.name] for agent in trees.agents), made=made, score=summary["score"]
+    )
+    noted = {
+        "game": {"name": game.name, "parameters": dict(game.parameters)},
+        "algorithm": trees.made["algorithm"],
+        "expert": {"hash": store.digest(expert), "file": expert_file},
+        "settings": trees.made["settings"],
+        "refined": found.to_json(),
+        "version": __version__,
+    }
+    file.write_whole(folder / "settings.json", json.dumps(noted, indent=1))
+    file.write_whole(folder / "summary.json", json.dumps(summary, indent=1))
+    page = render_report(
+        summary, document.agents, document.trees, [], summary["notes"], pictures.draw(game, game.teams)
+    )
+    file.write_whole(folder / "report.html", page)
+    file.save(document, folder / "trees.json")
+    return summary
+
+
+def new_folder(folder: Path | None, parent: Path, name: str) -> Path:
+    """An empty folder for something made from a run: as given, or parent/NAME-1, -2, ..."""
+    if folder is None:
+        with _as_input_error(parent):
+            parent.mkdir(parents=True, exist_ok=True)
+            number = 1
+            while (parent / f"{name}-{number}").exists():
+                number += 1
+            return parent / f"{name}-{number}"
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is not an empty folder: pass a new one with --out.")
+    return folder
 
 
 def _selection(run: Run, result: Distilled) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Purpose(IntEnum):
@@ -36,8 +36,8 @@ def rollout_seeds(seed: int, purpose: Purpose, iteration: int, count: int, start
     with np.errstate(over="ignore"):
         state = np.array([seed], np.uint64)
         for part in (int(purpose), iteration):
-            state = mix(state + _GOLDEN * np.uint64(part + 1))
-        return mix(state + _GOLDEN * (np.arange(start, start + count, dtype=np.uint64) + np.uint64(1)))
+            state = mix(state + GOLDEN * np.uint64(part + 1))
+        return mix(state + GOLDEN * (np.arange(start, start + count, dtype=np.uint64) + np.uint64(1)))
 
 
 def generator(seed: int, purpose: Purpose, *names: int) -> np.random.Generator:

@@ -31,6 +31,7 @@ class Settings:
     partition: str = "none"  # none keeps the game's own teams
     teams: int = 2  # L, how many teams a partition makes of each of the game's own
     training_share: float = 0.8  # of its data that MAVIPER trains on
+    refine_seconds: float = 0.0  # how long to search for better trees in the end; what it finds depends on the machine
     features: str = "plain"  # what trees may ask for: plain, or also what the game derives from the plain ones
 
     def __post_init__(self) -> None:
@@ -48,6 +49,8 @@ class Settings:
         for name in ("drop_quantile", "training_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{_option(name)} must lie between 0 and 1, not {getattr(self, name)}.")
+        if not 0 <= self.refine_seconds < math.inf:
+            raise InputError(f"--refine must be a number of seconds of 0 or more, not {self.refine_seconds}.")
         if not 0 <= self.ucb_scale < math.inf:
             raise InputError(f"--ucb-scale must be a number of 0 or more, not {self.ucb_scale}.")
         for name, known in (("selection", SELECTIONS), ("partition", PARTITIONS), ("features", FEATURES)):

@@ -13,7 +13,12 @@ def main() -> None:
         settings = hydraviper.Settings(iterations=2, train_budget=2, valid_budget=4, rollouts_per_iteration=2)
         for variant in ("hydraviper", "maviper"):
             students = hydraviper.distill(game, expert, settings, hydraviper.VARIANTS[variant]).profile.students
-        hydraviper.evaluate(game, expert, students, hydraviper.LocalEngine(lambda game=game: game), episodes=2)
+        engine = hydraviper.LocalEngine(lambda game=game: game)
+        hydraviper.evaluate(game, expert, students, engine, episodes=2)
+        for features in ("plain", "derived"):
+            hydraviper.refine(
+                game, expert, students, engine, hydraviper.RefineSettings(rollouts=2000, features=features)
+            )
 
 
 if __name__ == "__main__":

@@ -7,12 +7,36 @@ import traceback
 
 import click
 
-from hydraviper.cli import distilling, explaining, exporting, showing, studying, training  # each adds its commands
+from hydraviper.cli import (  # each adds its commands
+    distilling,
+    editing,
+    explaining,
+    exporting,
+    proving,
+    refining,
+    showing,
+    studying,
+    training,
+    valuing,
+)
 from hydraviper.cli.common import app, err
 from hydraviper.data import InputError, JobError
 from hydraviper.version import __version__
 
-__all__ = ["app", "distilling", "explaining", "exporting", "main", "showing", "studying", "training"]
+__all__ = [
+    "app",
+    "distilling",
+    "editing",
+    "explaining",
+    "exporting",
+    "main",
+    "proving",
+    "refining",
+    "showing",
+    "studying",
+    "training",
+    "valuing",
+]
 
 
 def main() -> None:

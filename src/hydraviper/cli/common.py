@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -21,9 +21,13 @@ from hydraviper.data import InputError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
 from hydraviper.games import catalogue
-from hydraviper.protocols import Game
+from hydraviper.protocols import Game, HasDerived
 from hydraviper.settings import Settings
 from hydraviper.trees import file
+from hydraviper.trees.tree import Tree
+from hydraviper.trees.verify import properties as book
+from hydraviper.trees.verify.constraints import Constraints, guard
+from hydraviper.trees.verify.resolve import rules_for
 from hydraviper.variants import VARIANTS, Variant
 
 app = typer.Typer(
@@ -61,6 +65,10 @@ Iterations = Annotated[int, typer.Option(help="Students per agent, of which one 
 Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.")]
 Episodes = Annotated[int | None, typer.Option(help="Unseen episodes to score on; default: what suits the game.")]
 FeatureChoice = Annotated[str, typer.Option(help="plain, or derived: distances, differences of distances or queues.")]
+ConstraintsFile = Annotated[
+    Path | None,
+    typer.Option("--constraints", help="Properties (TOML) that the trees must have; `shipped`: the game's."),
+]
 DropQuantile = Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")]
 CORES = os.cpu_count() or 1
 
@@ -126,6 +134,24 @@ def settings_for(game: Game, budget: Budget, train: int | None, valid: int | Non
             **others,
         }
     )
+
+
+def constraints_for(game: Game, path: Path, settings: Settings) -> Constraints:
+    """The properties of a file, or those that ship, as constraints that trees with these settings can keep."""
+    own = None if str(path) == "shipped" and not path.exists() else book.load(path)
+    made = Constraints(rules_for(game, own), "shipped" if own is None else own.source)
+    derived = game.derived if settings.features == "derived" and isinstance(game, HasDerived) else ()
+    made.check(settings.depth, settings.most_leaves, dict(enumerate(derived)))
+    return made
+
+
+def kept_by(trees: file.TreesFile, game: Game) -> Callable[[Mapping[int, Tree]], bool] | None:
+    """A check of what trees were made to keep to; None if nothing was asked of them."""
+    source = trees.made.get("constraints")
+    if not source:
+        return None
+    own = None if source == "shipped" else book.read(str(source), "what the trees were made to keep to")
+    return guard(rules_for(game, own))
 
 
 def variant_named(name: str) -> Variant:

@@ -14,6 +14,7 @@ from hydraviper.cli.common import (
     AsJson,
     Budget,
     BudgetChoice,
+    ConstraintsFile,
     Depth,
     DropQuantile,
     Episodes,
@@ -29,6 +30,7 @@ from hydraviper.cli.common import (
     app,
     check_episodes,
     command_line,
+    constraints_for,
     engine_for,
     expert_of,
     game_and_expert,
@@ -42,7 +44,7 @@ from hydraviper.cli.common import (
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
 from hydraviper.games import catalogue
-from hydraviper.settings import Settings, check_seed
+from hydraviper.settings import PARTITIONS, Settings, check_seed
 from hydraviper.trees import file
 from hydraviper.variants import VARIANTS
 
@@ -59,13 +61,14 @@ def distill(
     leaves: Annotated[int | None, typer.Option(help="The most leaves of a tree.")] = None,
     features: FeatureChoice = Settings.features,
     seed: Seed = 0,
-    partition: Annotated[
-        str, typer.Option(help="How agents are split into teams; none keeps the game's own.")
-    ] = "none",
+    partition: Annotated[str, typer.Option(help=f"How agents are split into teams: {', '.join(PARTITIONS)}.")] = "none",
     teams: Annotated[int, typer.Option(help="Teams that a partition makes.")] = 2,
     selection: Annotated[str, typer.Option(help="race, ucb1 (the paper's), ucb1-normal or uniform.")] = "race",
     ucb_scale: Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")] = None,
     drop_quantile: DropQuantile = Settings.drop_quantile,
+    constraints: ConstraintsFile = None,
+    prices: Annotated[str, typer.Option("--price", help="What each constraint costs: each, all or none.")] = "each",
+    refine: Annotated[float, typer.Option(help="Seconds of direct search for better trees in the end.")] = 0.0,
     expert: ExpertFile = None,
     engine: Annotated[str, typer.Option(help="Where rollouts are played: local.")] = "local",
     workers: Workers = CORES,
@@ -93,11 +96,14 @@ def distill(
         teams=teams,
         selection=selection,
         drop_quantile=drop_quantile,
+        refine_seconds=refine,
         **({} if ucb_scale is None else {"ucb_scale": ucb_scale}),
     )
-    run = runs.Run(
-        made, teacher, variant_named(algorithm), settings, str(expert.resolve()) if expert and is_file(expert) else None
-    )
+    keeping = None if constraints is None else constraints_for(made, constraints, settings)
+    if prices not in runs.PRICES:
+        raise InputError(f"--price {prices!r} is unknown: choose one of {', '.join(runs.PRICES)}.")
+    path = str(expert.resolve()) if expert and is_file(expert) else None
+    run = runs.Run(made, teacher, variant_named(algorithm), settings, path, keeping, prices)
     folder = out_folder or runs.free_folder(run, Path("runs"))
     episodes = made.recommended.evaluation_episodes if episodes is None else episodes
     check_episodes(episodes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from hydraviper.cli.common import AgentName, AsJson, RunPath, app, out
+from hydraviper.cli.showing import drawing
 from hydraviper.data import InputError
 from hydraviper.trees import file
 from hydraviper.trees.export import FORMATS, Format, only
@@ -45,7 +47,7 @@ def export(
     trees = file.load(run)
     if agent is not None:
         trees = only(trees, trees.place(agent))
-    form = FORMATS[to.value]
+    form = replace(FORMATS["svg"], write=drawing) if to is Target.svg else FORMATS[to.value]
     files = _files(trees, form, out_path)
     if out_path is None:
         if as_json:
@@ -79,7 +81,7 @@ def export(
 def _files(trees: file.TreesFile, form: Format, path: Path | None) -> dict[Path, file.TreesFile]:
     """What goes where: one file, or one per agent in a folder."""
     path = path or Path()
-    is_folder = path.is_dir() or (form.one_agent and len(trees.agents) > 1)
+    is_folder = path.is_dir() or (form.one_agent and len(trees.agents) > 1) or (not path.suffix and not path.exists())
     if is_folder and path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file, and there is one to write per agent: pass a folder with --out.")
     if not is_folder:

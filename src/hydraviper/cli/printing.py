@@ -45,9 +45,20 @@ def print_beside(summary: dict[str, Any], who: dict[str, str]) -> None:
             out.print(f"{words.format(name)}: {parts}", highlight=False)
 
 
+def print_refined(summary: dict[str, Any]) -> None:
+    """Before and after, where trees were refined."""
+    if "refined" in summary:
+        unseen = summary["refined"]["unseen"]
+        parts = ", ".join(f"{name} {with_interval(unseen[name])}" for name in ("before", "after", "gain"))
+        out.print(f"refined (started from {summary['refined']['start']}): {parts}", highlight=False)
+
+
 def print_summary(summary: dict[str, Any]) -> None:
     """What a run has to say at its end."""
     print_scores(summary)
+    print_refined(summary)
+    if "constraints" in summary:
+        print_constraints(summary["constraints"])
     spent, seconds = summary["rollouts"], summary["seconds"]
     steps = ", ".join(f"{step} {seconds[step]:.2f}" for step in seconds if step != "total" and seconds[step] >= 0.005)
     out.print(
@@ -59,3 +70,17 @@ def print_summary(summary: dict[str, Any]) -> None:
         out.print(f"note: {note}", highlight=False)
     folder = summary["out"]
     out.print(f"trees: {folder}/trees.json\nreport: {folder}/report.html", highlight=False, soft_wrap=True)
+
+
+def print_constraints(known: dict[str, Any]) -> None:
+    """What the trees keep to, and what it costs."""
+    costs = known.get("price")
+    if costs is None:
+        out.print(f"the trees have these properties: {', '.join(known['properties'])}", highlight=False)
+        return
+    table = Table("constraint (holds)", "also without it", "without", "with", "cost")
+    for name, own in [*costs["each"].items(), ("all together", costs["all"])]:
+        before = {True: "yes", False: "no", None: "not decided"}[own["holds without"]] if "holds without" in own else ""
+        numbers = (with_interval(own[key]) if key in own else "" for key in ("without", "with", "cost"))
+        table.add_row(name, before, *numbers)
+    out.print(table)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hydraviper import edits
 from hydraviper.cli.common import AgentName, GameName, RunPath, app, err
 from hydraviper.data import Icons, InputError, Team
 from hydraviper.games import catalogue
@@ -17,6 +18,7 @@ from hydraviper.protocols import Game, HasPictures
 from hydraviper.timeline import time_chart
 from hydraviper.trees import file
 from hydraviper.trees.export import only, to_dot
+from hydraviper.trees.export.common import heading
 from hydraviper.trees.render import to_svg
 from hydraviper.trees.words import to_text
 
@@ -46,10 +48,9 @@ def show(
         trees = only(trees, trees.place(agent))
     match form:
         case ShowFormat.text:
-            for own, tree in zip(trees.agents, trees.trees, strict=True):
-                print(to_text(own, tree))
+            _print_text(trees)
         case ShowFormat.svg:
-            print(_drawing(trees))
+            print(drawing(trees), end="")
         case ShowFormat.dot:
             print(to_dot(trees), end="")
         case ShowFormat.map:
@@ -59,13 +60,25 @@ def show(
             print(_queues(run))
 
 
-def _drawing(trees: file.TreesFile) -> str:
+def _print_text(trees: file.TreesFile) -> None:
+    for own, tree in zip(trees.agents, trees.trees, strict=True):
+        print(to_text(own, tree))
+        for record in trees.edits:
+            if record["agent"] == own.name:
+                print(f"edited by hand: {edits.in_words(record)}\n")
+
+
+def drawing(trees: file.TreesFile) -> str:
+    """One agent's tree as SVG, with pictures of its actions where the game has them."""
     if len(trees.agents) > 1:
         names = ", ".join(own.name for own in trees.agents)
         raise InputError(f"an SVG shows one tree: choose an --agent of {names}.")
     own, tree = next(zip(trees.agents, trees.trees, strict=True))
     icons = _icons(trees)
-    return to_svg(own, tree, icons.drawings.__getitem__, icons.meaning) if icons else to_svg(own, tree)
+    about = "\n".join(heading(trees))
+    if icons is None:
+        return to_svg(own, tree, about=about) + "\n"
+    return to_svg(own, tree, icons.drawings.__getitem__, icons.meaning, about) + "\n"
 
 
 @app.command("map")

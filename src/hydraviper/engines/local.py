@@ -6,7 +6,7 @@ the same rollouts, bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
 from types import TracebackType
@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from hydraviper.data import InputError, Rollouts
-from hydraviper.engines.workers import Work, Workers
+from hydraviper.engines.workers import Done, Work, Workers
 from hydraviper.protocols import Game, Policy
 from hydraviper.rollout import play
 
@@ -58,17 +58,28 @@ class LocalEngine:
         return [seeds[start : start + size] for start in range(0, len(seeds), size)]
 
     def _run(self, *groups: list[Work]) -> list[Rollouts]:
-        flat = [work for group in groups for work in group]
-        if self.workers == 1 or len(flat) == 1:
-            played: Iterable[Rollouts] = (play(self._game, *work) for work in flat)
-        elif self._compiled:
-            self._threads = self._threads or ThreadPoolExecutor(self.workers)
-            played = self._threads.map(self._play_in_thread, flat)
-        else:
-            self._processes = self._processes or Workers(self._make_game, self.workers)
-            played = self._processes.run(flat)
-        rollouts = iter(played)
+        rollouts = iter(self.each([work for group in groups for work in group]))
         return [Rollouts.join([next(rollouts) for _ in group]) for group in groups]
+
+    def each(self, pieces: Sequence[Work], done: Done | None = None) -> list[Rollouts]:
+        """Play pieces of work; `done` is told of each as soon as it is played, in whatever order that is."""
+        if not self._compiled and self.workers > 1 and len(pieces) > 1:
+            self._processes = self._processes or Workers(self._make_game, self.workers)
+            return self._processes.run(pieces, done)
+        if self.workers == 1 or len(pieces) == 1:
+            played = map(self._play_here, pieces)
+        else:
+            self._threads = self._threads or ThreadPoolExecutor(self.workers)
+            played = self._threads.map(self._play_in_thread, pieces)
+        rollouts = []
+        for number, one in enumerate(played):
+            rollouts.append(one)
+            if done is not None:
+                done(number, one)
+        return rollouts
+
+    def _play_here(self, work: Work) -> Rollouts:
+        return play(self._game, *work)
 
     def _play_in_thread(self, work: Work) -> Rollouts:
         if not hasattr(self._thread, "game"):

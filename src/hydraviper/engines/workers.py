@@ -27,6 +27,7 @@ from hydraviper.protocols import Game, Policy
 from hydraviper.rollout import play
 
 Work = tuple[Policy, np.ndarray, bool]  # who plays, seeds, whether to keep the observations
+Done = Callable[[int, Rollouts], None]  # told as soon as a piece of work is played: its number, and what came of it
 
 ATTEMPTS = 3  # how often a piece of work may take a worker down with it
 KEPT_POLICIES = 8  # unpacked policies that a worker remembers
@@ -74,8 +75,8 @@ class _Worker:
 class _Job:
     """Pieces of work on their way: which wait, how often each was tried, what came back."""
 
-    def __init__(self, pieces: Sequence[Work]) -> None:
-        self._pieces = pieces
+    def __init__(self, pieces: Sequence[Work], done: Done | None) -> None:
+        self._pieces, self._done = pieces, done
         self._packed = {id(policy): _Packed.of(policy) for policy in {id(work[0]): work[0] for work in pieces}.values()}
         self.waiting = deque(range(len(pieces)))
         self.attempts = [0] * len(pieces)
@@ -102,6 +103,8 @@ class _Job:
             return False
         if worker.busy_with is not None:
             self.results[worker.busy_with] = _unwrap(answer)
+            if self._done is not None:
+                self._done(worker.busy_with, self.results[worker.busy_with])
         worker.busy_with = None
         return True
 
@@ -113,9 +116,9 @@ class Workers:
         self._make_game, self._count = make_game, count
         self._workers: list[_Worker] = []
 
-    def run(self, pieces: Sequence[Work]) -> list[Rollouts]:
+    def run(self, pieces: Sequence[Work], done: Done | None = None) -> list[Rollouts]:
         """Play every piece; if one fails, the error is raised here and the workers are gone."""
-        job = _Job(pieces)
+        job = _Job(pieces, done)
         try:
             while len(self._workers) < min(self._count, len(pieces)):
                 self._workers.append(self._start())

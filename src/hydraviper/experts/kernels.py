@@ -57,30 +57,38 @@ def _layer(out, bias, inputs, rows, index, scale):
 
 
 @nb.njit(cache=True, nogil=True)
-def _lists(inputs, first, second):
+def lists(inputs, first, second):
     """Room for the indices and factors of as many rows as the largest layer has, and the padding."""
     room = max(inputs, first, second) + 8
     return np.zeros(room, np.int64), np.zeros(room, np.float32)
 
 
 @nb.njit(cache=True, nogil=True)
+def greedy_row(row, w0, b0, w1, b1, w2, b2, first, second, third, index, scale):
+    """The most valued action of one row [F], -1 if a value is not a number; the last five give it room to work."""
+    _layer(first, b0, row, w0, index, scale)
+    _relu_all(first)
+    _layer(second, b1, first, w1, index, scale)
+    _relu_all(second)
+    _layer(third, b2, second, w2, index, scale)
+    best, sound = 0, True
+    for a in range(third.shape[0]):
+        if third[a] > third[best]:
+            best = a
+        sound = sound and np.isfinite(third[a])
+    return best if sound else -1
+
+
+@nb.njit(cache=True, nogil=True)
 def greedy(features, w0, b0, w1, b1, w2, b2, actions):
     """The most valued action of every row, [B, F] -> actions [B]; False if a value is not a number."""
     first, second, third = np.empty_like(b0), np.empty_like(b1), np.empty_like(b2)
-    index, scale = _lists(w0.shape[0], w1.shape[0], w2.shape[0])
+    index, scale = lists(w0.shape[0], w1.shape[0], w2.shape[0])
     sound = True
     for b in range(features.shape[0]):
-        _layer(first, b0, features[b], w0, index, scale)
-        _relu_all(first)
-        _layer(second, b1, first, w1, index, scale)
-        _relu_all(second)
-        _layer(third, b2, second, w2, index, scale)
-        best = 0
-        for a in range(third.shape[0]):
-            if third[a] > third[best]:
-                best = a
-            sound = sound and np.isfinite(third[a])
-        actions[b] = best
+        best = greedy_row(features[b], w0, b0, w1, b1, w2, b2, first, second, third, index, scale)
+        sound = sound and best >= 0
+        actions[b] = max(best, 0)
     return sound
 
 
@@ -88,7 +96,7 @@ def greedy(features, w0, b0, w1, b1, w2, b2, actions):
 def outputs(features, w0, b0, w1, b1, w2, b2, out):
     """What a network answers to every row, [B, F] -> out [B, A]."""
     first, second = np.empty_like(b0), np.empty_like(b1)
-    index, scale = _lists(w0.shape[0], w1.shape[0], w2.shape[0])
+    index, scale = lists(w0.shape[0], w1.shape[0], w2.shape[0])
     for b in range(features.shape[0]):
         _layer(first, b0, features[b], w0, index, scale)
         _relu_all(first)
@@ -104,7 +112,7 @@ def values(joint, actions, offsets, w0, b0, w1, b1, w2, b2, out):
     An agent's action picks row offsets[agent] + action of w0, which is what a one-hot input does.
     """
     first, second, third = np.empty_like(b0), np.empty_like(b1), np.empty_like(b2)
-    index, scale = _lists(w0.shape[0], w1.shape[0], w2.shape[0])
+    index, scale = lists(w0.shape[0], w1.shape[0], w2.shape[0])
     for b in range(joint.shape[0]):
         _layer(first, b0, joint[b], w0, index, scale)
         for i in range(actions.shape[1]):

@@ -1,4 +1,4 @@
-"""An expert made of small networks: one actor and one joint critic per agent. Needs no JAX to play."""
+"""Experts made of small networks: actors, and joint critics that need no JAX to value joint actions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from hydraviper.data import InputError, Observations, Team
 from hydraviper.experts import kernels
+from hydraviper.protocols import Policy
 
 BLOCK_VALUES = 32_768  # joint values per piece of work; no row's result depends on it
 MOST_JOINT_ACTIONS = 1_000_000
@@ -62,6 +63,61 @@ class NetworkExpert:
             if not kernels.greedy(observations[i], *self.actors[i].layers, actions[i]):
                 raise InputError(f"the expert of agent {i} answered with a value that is not a number: train it again.")
         return actions.T
+
+    def q(self, observations: Observations, actions: np.ndarray) -> np.ndarray:
+        """Every agent's value of the joint actions, [B, N]."""
+        return self._joint.q(observations, actions)
+
+    def worst_team_q(
+        self, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
+    ) -> np.ndarray:
+        """The least mean value to the judges over the team's joint actions, [B]."""
+        return self._joint.worst_team_q(observations, actions, team, judges)
+
+    @property
+    def _joint(self) -> JointCritics:
+        return JointCritics(self.critics, self.observation_sizes, self.action_counts, self.workers)
+
+
+@dataclass(frozen=True)
+class CriticExpert:
+    """Acts as any policy does; its values are joint critics that were fitted to that policy (see critics.py)."""
+
+    policy: Policy  # a file can hold a LocalQExpert or a game's yardstick
+    critics: tuple[Network, ...]  # [N], all observations and one-hot actions -> value
+    observation_sizes: tuple[int, ...]  # features of each agent
+    action_counts: tuple[int, ...]  # actions of each agent
+    about: Mapping[str, object] = field(default_factory=dict)  # game, how it was made, how well it fits
+    workers: int = 1  # threads for the critics; the results do not depend on it
+
+    def act(self, observations: Observations, agents: Team | None = None) -> np.ndarray:
+        """The policy's actions, [B, N]."""
+        del agents  # a policy answers for everybody
+        return np.array(self.policy.act(observations))
+
+    def q(self, observations: Observations, actions: np.ndarray) -> np.ndarray:
+        """Every agent's value of the joint actions, [B, N]."""
+        return self._joint.q(observations, actions)
+
+    def worst_team_q(
+        self, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
+    ) -> np.ndarray:
+        """The least mean value to the judges over the team's joint actions, [B]."""
+        return self._joint.worst_team_q(observations, actions, team, judges)
+
+    @property
+    def _joint(self) -> JointCritics:
+        return JointCritics(self.critics, self.observation_sizes, self.action_counts, self.workers)
+
+
+@dataclass(frozen=True)
+class JointCritics:
+    """Networks that value the joint action of all agents from all observations, without JAX."""
+
+    critics: tuple[Network, ...]  # [N], all observations and one-hot actions -> value
+    observation_sizes: tuple[int, ...]
+    action_counts: tuple[int, ...]
+    workers: int = 1  # threads
 
     def q(self, observations: Observations, actions: np.ndarray) -> np.ndarray:
         """Every agent's value of the joint actions, [B, N]."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,27 +16,37 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from hydraviper.data import InputError
+from hydraviper.experts.exploring import Exploring, Yardstick
 from hydraviper.experts.frap import SHAPES, FrapNetwork, FrapQ
 from hydraviper.experts.local_q import LocalQExpert, NetworkQ
-from hydraviper.experts.networks import Network, NetworkExpert
-from hydraviper.protocols import Game
+from hydraviper.experts.networks import CriticExpert, Network, NetworkExpert
+from hydraviper.profile import Profile
+from hydraviper.protocols import Game, HasYardsticks, Policy, Student
+from hydraviper.trees.tree import Tree
 
 FORMAT = "hydraviper-expert-1"
 JOINT, LOCAL, FRAP = "actors-and-critics", "local-networks", "frap"  # kinds; a file that names none is of the first
+CRITICS, YARDSTICK = "policy-and-critics", "yardstick"  # a fitted critic, and one kind of policy that it may have
 
-StoredExpert = NetworkExpert | LocalQExpert
+StoredExpert = NetworkExpert | LocalQExpert | CriticExpert
 
 
 def to_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
     """The networks under their names: `actor.0.weight.0`, `actor.0.bias.0`, ..., `critic.2.bias.2`; or `q.0…`."""
+    if isinstance(expert, CriticExpert):
+        return _critic_arrays(expert)
     if kind_of(expert) == FRAP:
         return _frap_arrays(expert)
-    arrays = {}
-    for role, networks in _roles(expert).items():
-        for i, network in enumerate(networks):
-            for k, array in enumerate(network.layers):
-                arrays[f"{role}.{i}.{('weight', 'bias')[k % 2]}.{k // 2}"] = np.ascontiguousarray(array, np.float32)
-    return arrays
+    return _network_arrays(expert)
+
+
+def _network_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
+    return {
+        f"{role}.{i}.{('weight', 'bias')[k % 2]}.{k // 2}": np.ascontiguousarray(array, np.float32)
+        for role, networks in _roles(expert).items()
+        for i, network in enumerate(networks)
+        for k, array in enumerate(network.layers)
+    }
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> NetworkExpert:
@@ -59,10 +71,22 @@ def frap_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any])
     return LocalQExpert(tuple(tables), dict(about))
 
 
+def critics_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> CriticExpert:
+    """The policy with fitted critics that `to_arrays` took apart."""
+    own = {name.removeprefix("policy."): array for name, array in arrays.items() if name.startswith("policy.")}
+    kind = _text(arrays["policy-kind"])
+    if kind not in (LOCAL, FRAP, YARDSTICK):
+        raise InputError(f"the file's policy is of the unknown kind {kind!r}: update hydraviper.")
+    policy = Yardstick(_text(own["name"])) if kind == YARDSTICK else KINDS[kind](own, about.get("policy", {}))
+    features, actions = (tuple(arrays[name].tolist()) for name in ("features", "actions"))
+    return CriticExpert(policy, _networks(arrays, "critic"), features, actions, dict(about))
+
+
 KINDS: dict[str, Callable[[Mapping[str, np.ndarray], Mapping[str, Any]], StoredExpert]] = {
     JOINT: from_arrays,
     LOCAL: local_from_arrays,
     FRAP: frap_from_arrays,
+    CRITICS: critics_from_arrays,
 }
 
 
@@ -70,6 +94,8 @@ def kind_of(expert: StoredExpert) -> str:
     """Which of KINDS an expert is."""
     if isinstance(expert, NetworkExpert):
         return JOINT
+    if isinstance(expert, CriticExpert):
+        return CRITICS
     if all(isinstance(table, NetworkQ) for table in expert.tables):
         return LOCAL
     if all(isinstance(table, FrapQ) for table in expert.tables):
@@ -80,6 +106,8 @@ def kind_of(expert: StoredExpert) -> str:
 def _roles(expert: StoredExpert) -> dict[str, Sequence[Network]]:
     if isinstance(expert, NetworkExpert):
         return {"actor": expert.actors, "critic": expert.critics}
+    if isinstance(expert, CriticExpert):
+        return {"critic": expert.critics}
     return {"q": [table.network for table in expert.tables if isinstance(table, NetworkQ)]}
 
 
@@ -92,6 +120,28 @@ def _frap_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
     return arrays
 
 
+def _critic_arrays(expert: CriticExpert) -> dict[str, np.ndarray]:
+    """The critics, and the policy that they were fitted to under `policy.…`."""
+    policy = expert.policy
+    if isinstance(policy, Yardstick):
+        kind, own = YARDSTICK, {"name": _letters(policy.name)}
+    elif isinstance(policy, LocalQExpert):
+        kind, own = kind_of(policy), to_arrays(policy)
+    else:
+        raise InputError("only a trained expert or a yardstick of the game can be saved with its critics.")
+    arrays = {**_network_arrays(expert), "policy-kind": _letters(kind)}
+    arrays |= {"features": np.array(expert.observation_sizes), "actions": np.array(expert.action_counts)}
+    return arrays | {f"policy.{name}": array for name, array in own.items()}
+
+
+def _letters(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), np.uint8).copy()
+
+
+def _text(letters: np.ndarray) -> str:
+    return letters.astype(np.uint8).tobytes().decode()
+
+
 def _networks(arrays: Mapping[str, np.ndarray], role: str) -> tuple[Network, ...]:
     def part(name: str) -> np.ndarray:
         return np.ascontiguousarray(arrays[name], np.float32)
@@ -101,7 +151,8 @@ def _networks(arrays: Mapping[str, np.ndarray], role: str) -> tuple[Network, ...
         b0, b1, b2 = (part(f"{role}.{i}.bias.{layer}") for layer in range(3))
         return Network((w0, b0, w1, b1, w2, b2))
 
-    return tuple(network(i) for i in range(1 + max(int(name.split(".")[1]) for name in arrays)))
+    numbers = [int(name.split(".")[1]) for name in arrays if name.startswith(f"{role}.")]
+    return tuple(network(i) for i in range(1 + max(numbers)))
 
 
 def save(expert: StoredExpert, path: Path) -> None:
@@ -136,7 +187,23 @@ def load(path: Path, game: Game | None = None) -> StoredExpert:
             f"{list(expert.observation_sizes)} features), but {game.name} has {len(sizes)} agents with {sizes} "
             "features: pass the expert that belongs to this game or train one."
         )
-    return expert
+    return expert if game is None else _with_rule(expert, game)
+
+
+def _with_rule(expert: StoredExpert, game: Game) -> StoredExpert:
+    """An expert that acts as one of the game's yardsticks learns which that is."""
+    if not isinstance(expert, CriticExpert) or not isinstance(expert.policy, Yardstick):
+        return expert
+    return replace(expert, policy=yardstick(game, expert.policy.name))
+
+
+def yardstick(game: Game, name: str) -> Yardstick:
+    """A game's yardstick by its name."""
+    rules = game.yardsticks() if isinstance(game, HasYardsticks) else {}
+    if name not in rules:
+        known = f"choose one of {', '.join(rules)}" if rules else "it has none"
+        raise InputError(f"{game.name} has no yardstick {name!r}: {known}.")
+    return Yardstick(name, rules[name])
 
 
 def fits(expert: StoredExpert, game: Game) -> bool:
@@ -182,3 +249,36 @@ def digest(expert: StoredExpert) -> str:
     for name, array in sorted(to_arrays(expert).items()):
         sha.update(name.encode() + array.tobytes())
     return sha.hexdigest()[:16]
+
+
+def policy_digest(policy: Policy) -> str:
+    """A hash of whatever decides how a policy plays: the same policy has the same one in every process."""
+    if isinstance(policy, Profile):
+        students = [f"{i}:{_student_digest(tree)}" for i, tree in sorted(policy.students.items())]
+        return _hash(" ".join([policy_digest(policy.expert), *students]).encode())
+    if isinstance(policy, Exploring):
+        return _hash(f"{policy_digest(policy.policy)} {policy.most!r} {policy.salt}".encode())
+    if isinstance(policy, Yardstick):
+        return _hash(f"yardstick {policy.name}".encode())
+    if isinstance(policy, CriticExpert):
+        return policy_digest(policy.policy)  # critics do not act
+    if isinstance(policy, NetworkExpert) or (isinstance(policy, LocalQExpert) and _can_be_saved(policy)):
+        return digest(policy)
+    return _hash(pickle.dumps(policy, pickle.HIGHEST_PROTOCOL))
+
+
+def _can_be_saved(expert: LocalQExpert) -> bool:
+    return all(isinstance(table, NetworkQ) for table in expert.tables) or all(
+        isinstance(table, FrapQ) for table in expert.tables
+    )
+
+
+def _student_digest(student: Student) -> str:
+    """The same for one agent's part of a profile."""
+    if isinstance(student, Tree):
+        return _hash(json.dumps(student.to_json(), sort_keys=True).encode())
+    return _hash(pickle.dumps(student, pickle.HIGHEST_PROTOCOL))
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]

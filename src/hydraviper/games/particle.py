@@ -20,11 +20,12 @@ from hydraviper.protocols import Policy, Student
 ACTIONS = ("stay", "left", "right", "down", "up")
 PHYSICS = ("original", "mpe2")
 TIME_STEP, DAMPING, FORCE = 0.1, 0.25, 5.0
+COASTING = (3, 5, 8)  # how many times the way to a landmark is set against an agent's speed, in derived features
 AGENT_SIZE, CONTACT_FORCE, CONTACT_MARGIN = 0.15, 100.0, 1e-3
 
 
-@nb.njit(cache=True, nogil=True)
-def _draw(seeds, positions, landmarks, goals):
+@nb.njit(cache=True, nogil=True, inline="always")
+def draw(seeds, positions, landmarks, goals):
     """Fill positions and landmarks uniformly in [-1, 1]^2 and pick a goal, by splitmix64 from each episode's seed."""
     golden = np.uint64(0x9E3779B97F4A7C15)
     for b in range(seeds.shape[0]):
@@ -47,11 +48,10 @@ def _draw(seeds, positions, landmarks, goals):
                         goals[b] = np.int64(unit * landmarks.shape[1])
 
 
-@nb.njit(cache=True, nogil=True)
-def _move(positions, velocities, actions, collide, position_first):
-    """Forces, then velocity and position in the chosen order, for every episode."""
+@nb.njit(cache=True, nogil=True, inline="always")
+def move(positions, velocities, actions, collide, position_first, force):
+    """Forces, then velocity and position in the chosen order, for every episode; force [N, 2] is room to work in."""
     agents = positions.shape[1]
-    force = np.empty((agents, 2))
     for b in range(positions.shape[0]):
         for i in range(agents):
             action = actions[b, i]
@@ -80,8 +80,8 @@ def _move(positions, velocities, actions, collide, position_first):
                 positions[b, i, d] += (old if position_first else new) * TIME_STEP
 
 
-@nb.njit(cache=True, nogil=True)
-def _observe_navigation(positions, velocities, landmarks, out):
+@nb.njit(cache=True, nogil=True, inline="always")
+def observe_navigation(positions, velocities, landmarks, out):
     """Write [N, B, F]: velocity, position, landmarks relative, others relative; communication stays 0."""
     episodes, agents = positions.shape[0], positions.shape[1]
     for i in range(agents):
@@ -104,8 +104,8 @@ def _observe_navigation(positions, velocities, landmarks, out):
                 row[c] = 0.0
 
 
-@nb.njit(cache=True, nogil=True)
-def _reward_navigation(positions, landmarks, of_package, rewards):
+@nb.njit(cache=True, nogil=True, inline="always")
+def reward_navigation(positions, landmarks, of_package, rewards):
     """Minus the landmarks' distances to their nearest agent, minus collisions (original: itself included)."""
     agents = positions.shape[1]
     for b in range(positions.shape[0]):
@@ -127,8 +127,8 @@ def _reward_navigation(positions, landmarks, of_package, rewards):
             rewards[b, i] = -0.5 * (distances + collisions - 1.0) if of_package else -distances - collisions
 
 
-@nb.njit(cache=True, nogil=True)
-def _observe_deception(positions, landmarks, goals, adversary, defenders):
+@nb.njit(cache=True, nogil=True, inline="always")
+def observe_deception(positions, landmarks, goals, adversary, defenders):
     """Write the adversary's [B, F] and the defenders' [N - 1, B, F + 2] views; only defenders see the goal."""
     agents = positions.shape[1]
     for b in range(positions.shape[0]):
@@ -151,8 +151,8 @@ def _observe_deception(positions, landmarks, goals, adversary, defenders):
                     column += 2
 
 
-@nb.njit(cache=True, nogil=True)
-def _reward_deception(positions, landmarks, goals, of_package, rewards, adversary_distance):
+@nb.njit(cache=True, nogil=True, inline="always")
+def reward_deception(positions, landmarks, goals, of_package, rewards, adversary_distance):
     """Defenders: the adversary's distance to the goal minus their nearest one's. Adversary: minus its own."""
     for b in range(positions.shape[0]):
         goal = landmarks[b, goals[b]]
@@ -174,6 +174,7 @@ class ParticleWorld:
     """What both worlds share: the state, the clock and the order of physics."""
 
     width = None
+    teams: tuple[Team, ...]
     recommended = Recommended()
     compiled = True  # its kernels let go of the interpreter, so threads are enough to play in parallel
 
@@ -183,19 +184,19 @@ class ParticleWorld:
         if horizon < 1:
             raise InputError(f"horizon must be at least 1, not {horizon}.")
         self.horizon = horizon
-        self._sizes = (agents, landmarks)
-        self._collide = collide
-        self._mpe2 = physics == "mpe2"
+        self.sizes = (agents, landmarks)
+        self.collide = collide
+        self.mpe2 = physics == "mpe2"
         self._clock = 0
 
     def reset(self, seeds: np.ndarray) -> Observations:
         """Start one episode per seed."""
         episodes = len(seeds)
-        agents, landmarks = self._sizes
+        agents, landmarks = self.sizes
         self.positions = np.empty((episodes, agents, 2))
         self.landmarks = np.empty((episodes, landmarks, 2))
         self.goals = np.empty(episodes, np.int64)
-        _draw(np.asarray(seeds, np.uint64), self.positions, self.landmarks, self.goals)
+        draw(np.asarray(seeds, np.uint64), self.positions, self.landmarks, self.goals)
         return self.place(self.positions, self.landmarks, self.goals)
 
     def place(self, positions: np.ndarray, landmarks: np.ndarray, goals: np.ndarray) -> Observations:
@@ -209,7 +210,7 @@ class ParticleWorld:
 
     def step(self, actions: np.ndarray) -> tuple[Observations, np.ndarray, np.ndarray]:
         """Play actions [B, N]."""
-        _move(self.positions, self.velocities, actions, self._collide, self._mpe2)
+        move(self.positions, self.velocities, actions, self.collide, self.mpe2, np.empty((self.sizes[0], 2)))
         self._clock += 1
         rewards = np.empty(self.positions.shape[:2])
         self._reward(rewards)
@@ -218,6 +219,17 @@ class ParticleWorld:
     def measures(self) -> Mapping[str, np.ndarray]:
         """Nothing beside the score."""
         return {}
+
+    def arena(self, expert: Any, vocabulary: Any, trees: Any, seeds: np.ndarray, weights: np.ndarray) -> Any:
+        """Whole episodes in one kernel; only for trees of all distilled agents and, if need be, one network."""
+        from hydraviper.games.particle_arena import Arena
+
+        team = [i for own in self.teams for i in own]
+        others = [i for i in range(self.sizes[0]) if i not in team]
+        networks: Any = getattr(expert, "actors", ())
+        if len(vocabulary.plain) != len(team) or len(others) > len(networks) or others not in ([], [0]):
+            return None
+        return Arena(self, networks[0].layers if others else None, vocabulary, trees, seeds, weights)
 
     def _begin(self) -> None: ...
 
@@ -243,6 +255,7 @@ class CooperativeNavigation(ParticleWorld):
         marks = {k: 4 + 2 * k for k in range(agents)}
         self.derived = tuple(
             _to_landmarks(marks, _others([f"agent {j}" for j in range(agents) if j != i], 4 + 2 * agents))
+            + _coasting(marks)
             for i in range(agents)
         )
         # mpe2 pays half and leaves out the collision with itself, which the paper's penalty counts every step
@@ -250,8 +263,8 @@ class CooperativeNavigation(ParticleWorld):
             "total penalty",
             "",
             lower_is_better=True,
-            weights=(-2.0 if self._mpe2 else -1.0,) * agents,
-            offset=float(agents * horizon) if self._mpe2 else 0.0,
+            weights=(-2.0 if self.mpe2 else -1.0,) * agents,
+            offset=float(agents * horizon) if self.mpe2 else 0.0,
         )
 
     def yardsticks(self) -> Mapping[str, Policy]:
@@ -259,13 +272,13 @@ class CooperativeNavigation(ParticleWorld):
         return scripts.navigators(len(self.agents))
 
     def _observe(self) -> Observations:
-        agents = self._sizes[0]
+        agents = self.sizes[0]
         out = np.empty((agents, len(self.positions), len(self.agents[0].features)), np.float32)
-        _observe_navigation(self.positions, self.velocities, self.landmarks, out)
+        observe_navigation(self.positions, self.velocities, self.landmarks, out)
         return list(out)
 
     def _reward(self, rewards: np.ndarray) -> None:
-        _reward_navigation(self.positions, self.landmarks, self._mpe2, rewards)
+        reward_navigation(self.positions, self.landmarks, self.mpe2, rewards)
 
 
 class PhysicalDeception(ParticleWorld):
@@ -307,21 +320,49 @@ class PhysicalDeception(ParticleWorld):
         self._adversary_distance = np.zeros(len(self.positions))
 
     def _observe(self) -> Observations:
-        agents, landmarks = self._sizes
+        agents, landmarks = self.sizes
         size = 2 * (landmarks + agents - 1)
         adversary = np.empty((len(self.positions), size), np.float32)
         defenders = np.empty((agents - 1, len(self.positions), size + 2), np.float32)
-        _observe_deception(self.positions, self.landmarks, self.goals, adversary, defenders)
+        observe_deception(self.positions, self.landmarks, self.goals, adversary, defenders)
         return [adversary, *defenders]
 
     def _reward(self, rewards: np.ndarray) -> None:
-        _reward_deception(self.positions, self.landmarks, self.goals, self._mpe2, rewards, self._adversary_distance)
+        reward_deception(self.positions, self.landmarks, self.goals, self.mpe2, rewards, self._adversary_distance)
 
 
 def _lengths(*columns: int) -> tuple[Term, Term]:
     """The distances of two points given by their first columns, the second one taken away."""
     first, second = columns
     return Term("distance", (first, first + 1)), Term("distance", (second, second + 1), -1)
+
+
+def _swap(first: int, second: int, other: int) -> tuple[Term, ...]:
+    """How much longer two ways are, the own to one landmark and the other's to the other, than the other way round."""
+    there = other, other + 1
+    return (
+        Term("distance", (first, first + 1)),
+        Term("distance", (second, second + 1, *there)),
+        Term("distance", (second, second + 1), -1),
+        Term("distance", (first, first + 1, *there), -1),
+    )
+
+
+def _coasting(landmarks: Mapping[int, int]) -> tuple[Derived, ...]:
+    """Where a landmark will lie as seen from where an agent's speed carries it, some of it braked away.
+
+    An agent that does nothing coasts 0.3 seconds of its speed: 3 times the way less the speed is 0 where it would stop
+    just there. Larger multiples leave room for braking.
+    """
+    return tuple(
+        Derived(
+            f"{n} times landmark {k} d{axis} less velocity {axis}",
+            (*(Term("value", (at + d,)),) * n, Term("value", (d,), -1)),
+        )
+        for k, at in landmarks.items()
+        for d, axis in enumerate("xy")
+        for n in COASTING
+    )
 
 
 def _to_landmarks(landmarks: Mapping[int, int], others: Mapping[str, int]) -> tuple[Derived, ...]:
@@ -344,6 +385,10 @@ def _to_landmarks(landmarks: Mapping[int, int], others: Mapping[str, int]) -> tu
     for k, m in combinations(landmarks, 2):
         name = f"distance to landmark {k} less to landmark {m}"
         made.append(Derived(name, _lengths(landmarks[k], landmarks[m])))
+        for other, at in others.items():
+            made.append(
+                Derived(f"landmark {k} here and {m} for {other} less swapped", _swap(landmarks[k], landmarks[m], at))
+            )
     return tuple(made)
 
 

@@ -23,7 +23,7 @@ from hydraviper.charts import (
 )
 from hydraviper.data import Agent
 from hydraviper.pictures import Pictures
-from hydraviper.report import making
+from hydraviper.report import beyond, making
 from hydraviper.report.style import STYLE
 from hydraviper.report.words import count, duration
 from hydraviper.timeline import time_chart
@@ -49,6 +49,8 @@ def render_report(
         _header(summary, trees),
         _notes(notes),
         _scores(summary, len(trees)),
+        beyond.refined(summary),
+        beyond.constraints(summary),
         _map(summary, pictures),
         _trees(agents, trees, pictures),
         making.learning(summary, ledger),

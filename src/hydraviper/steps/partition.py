@@ -1,18 +1,25 @@
-"""Partition: agents into teams (Algorithm 5 of the paper's text), so that joint actions stay few."""
+"""Partition: agents into teams (the paper's algorithm of agent graph clustering), so that joint actions stay few."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from hydraviper.data import InputError, Team
+from hydraviper.experts.local_q import LocalQExpert
 from hydraviper.profile import Profile
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 from hydraviper.steps.task import Task
 
-DISTANCE_ROLLOUTS = 20  # the expert's, for the influence of agents on each other's values
+DISTANCE_STEPS = 1000  # of the expert's rollouts, for the influence of agents on each other's values
+DISTANCE_ROLLOUTS = 20  # at most
+_NEEDS_CRITIC = (
+    "--partition {} asks how agents move each other's values, and this expert's are local, each its own agent's "
+    "affair: fit joint critics with `hydraviper critic` and pass that file with --expert."
+)
 
 
 def by_settings(task: Task) -> tuple[Team, ...]:
@@ -68,34 +75,56 @@ def graph_metis(task: Task, team: Team) -> list[Team]:
 def marginal_metis(task: Task, team: Team) -> list[Team]:
     """METIS on how much agents move each other's values, rescaled to percentiles (METIS needs whole numbers)."""
     _check_size(task, team)
-    influence = _influence(task, team)
-    off_diagonal = ~np.eye(len(team), dtype=bool)
-    low, high = influence[off_diagonal].min(), influence[off_diagonal].max()
-    percent = np.rint(1 + 99 * (influence - low) / max(high - low, 1e-12)).astype(int)
-    return _metis(task, team, percent * off_diagonal)
+    percent = _percentiles(_influence(task, team))
+    return _metis(task, team, np.maximum(percent, 1) * ~np.eye(len(team), dtype=bool))
 
 
 def marginal_kmeans(task: Task, team: Team) -> list[Team]:
-    """k-means on each agent's row of influences."""
+    """k-means on each agent's row of the same percentiles; to itself, an agent is as near as the nearest pair."""
     from sklearn.cluster import KMeans
 
     _check_size(task, team)
-    influence = _influence(task, team)
-    model = KMeans(task.settings.teams, random_state=task.settings.seed % 2**32)
-    return _by_label(team, model.fit_predict((influence + influence.T) / 2))
+    percent = _percentiles(_influence(task, team))
+    np.fill_diagonal(percent, 100)
+    starts: Any = 10  # the stubs only know "auto"
+    model = KMeans(task.settings.teams, n_init=starts, random_state=task.settings.seed % 2**32)
+    return _by_label(team, model.fit_predict(percent))
 
 
 def _influence(task: Task, team: Team) -> np.ndarray:
-    """1 / d(i, j) [A, A]: the mean range of one agent's value that the other's action causes, symmetric."""
-    seeds = rollout_seeds(task.settings.seed, Purpose.PARTITION, 0, DISTANCE_ROLLOUTS)
+    """1 / d(i, j), [A, A]: how far one agent's action can push down the other's value, mean of both ways and all steps.
+
+    The paper's d is the expectation of 2 / (delta_ij + delta_ji). An action that happens to be the worst for the
+    other has delta 0, and a single step where both are makes that infinite: here d is 1 over the expectation.
+    """
+    if isinstance(task.expert, LocalQExpert):
+        raise InputError(_NEEDS_CRITIC.format(task.settings.partition))
+    count = min(DISTANCE_ROLLOUTS, max(4, -(-DISTANCE_STEPS // task.game.horizon)))
+    seeds = rollout_seeds(task.settings.seed, Purpose.PARTITION, 0, count)
     observations = task.engine.play(Profile(task.expert), seeds, record=True).observations or ()
+    task.ledger.note(f"{count} rollouts of the expert more than the budget told who influences whom.")
     actions = task.expert.act(observations)
     best = task.expert.q(observations, actions)
     delta = np.array(
-        [[best[:, j] - task.expert.worst_team_q(observations, actions, (i,), judges=(j,)) for j in team] for i in team]
-    )  # [A, A, S]
-    pairs = np.maximum((delta + delta.transpose(1, 0, 2)) / 2, 1e-9)
-    return 1.0 / (1.0 / pairs).mean(axis=2)
+        [
+            [(best[:, j] - task.expert.worst_team_q(observations, actions, (i,), judges=(j,))).mean() for j in team]
+            for i in team
+        ]
+    )
+    influence = (delta + delta.T) / 2
+    others = influence[~np.eye(len(team), dtype=bool)]
+    if not np.isfinite(influence).all():
+        raise InputError("the expert valued a joint action with something that is not a number: train it again.")
+    if len(team) > 1 and others.max() <= 1e-6 * max(np.abs(influence).max(), 1e-12):
+        raise InputError(_NEEDS_CRITIC.format(task.settings.partition))
+    return influence
+
+
+def _percentiles(influence: np.ndarray) -> np.ndarray:
+    """Whole numbers from 0 (the least influence between two agents) to 100 (the most), [A, A]."""
+    others = influence[~np.eye(len(influence), dtype=bool)]
+    low, high = (others.min(), others.max()) if len(others) else (0.0, 1.0)
+    return np.rint(100 * (influence - low) / max(high - low, 1e-12)).astype(int)
 
 
 def _metis(task: Task, team: Team, weights: np.ndarray) -> list[Team]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hydraviper.data import Ledger
 from hydraviper.protocols import Engine, Expert, Game
 from hydraviper.settings import Settings
+from hydraviper.trees.verify.constraints import Constraints
 
 
 @dataclass(frozen=True)
@@ -18,3 +19,4 @@ class Task:
     engine: Engine
     settings: Settings
     ledger: Ledger
+    constraints: Constraints | None = None  # what every student must keep to

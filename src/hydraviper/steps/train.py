@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -17,6 +17,9 @@ from hydraviper.trees import cart, joint
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import Tree, from_scikit_learn
+from hydraviper.trees.verify.growth import grow_within
+from hydraviper.trees.verify.limits import Limits
+from hydraviper.trees.verify.mending import mend
 
 Train = Callable[[Task, Dataset, np.ndarray, int], dict[int, Student]]
 
@@ -25,21 +28,36 @@ def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int
     """TrainDT: one tree per member, each on its own observations and the jointly drawn counts [A, S]."""
     bins = _binned(task, dataset)
 
-    def one(member: int) -> Tree:
+    def one(member: int, constrained: Mapping[int, Limits]) -> Tree:
         i = dataset.team[member]
         actions = len(task.game.agents[i].actions)
-        limits = task.settings.depth, task.settings.most_leaves
-        tree = cart.grow(bins[i], dataset.actions[:, i], counts[member], actions, *limits)
+        size = task.settings.depth, task.settings.most_leaves
+        if (limits := constrained.get(i)) is not None:
+            tree = grow_within(limits, bins[i], dataset.actions[:, i], counts[member], *size)
+        else:
+            tree = cart.grow(bins[i], dataset.actions[:, i], counts[member], actions, *size)
         return replace(tree, derived=asked(task, i)).merged()
 
-    members = range(len(dataset.team))
-    workers = getattr(task.engine, "workers", 1)
-    if workers == 1 or len(members) == 1:
-        trees = [one(member) for member in members]
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            trees = list(pool.map(one, members))
-    return dict(zip(dataset.team, trees, strict=True))
+    def grown(agents: Collection[int], constrained: Mapping[int, Limits]) -> dict[int, Tree]:
+        members = [member for member, i in enumerate(dataset.team) if i in agents]
+        workers = getattr(task.engine, "workers", 1)
+        if workers == 1 or len(members) == 1:
+            trees = [one(member, constrained) for member in members]
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                trees = list(pool.map(lambda member: one(member, constrained), members))
+        return {dataset.team[member]: tree for member, tree in zip(members, trees, strict=True)}
+
+    if task.constraints is None:
+        return dict(grown(dataset.team, {}))
+    # rules about the team as a whole are enforced only where its trees do not happen to keep them
+    own, joint = task.constraints.joint(dataset.team)
+    trees = grown(dataset.team, _limits(task, dataset, joint))
+    while broken := task.constraints.broken(own - joint, trees):
+        joint |= broken
+        keepers = {task.constraints.keeper(number) for number in broken}
+        trees |= grown(keepers, _limits(task, dataset, joint))
+    return dict(trees)
 
 
 def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
@@ -55,7 +73,8 @@ def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -
         task.settings.depth,
         draws,
     )
-    return {i: replace(tree, derived=asked(task, i)).merged() for i, tree in zip(dataset.team, trees, strict=True)}
+    grown = {i: replace(tree, derived=asked(task, i)).merged() for i, tree in zip(dataset.team, trees, strict=True)}
+    return _mended(task, dataset, grown)
 
 
 def with_classifier(classifier: Any) -> Train:
@@ -72,7 +91,9 @@ def with_classifier(classifier: Any) -> Train:
             model.fit(dataset.observations[i][drawn], dataset.actions[drawn, i])
             is_tree = hasattr(model, "tree_")
             students[i] = from_scikit_learn(model, len(task.game.agents[i].actions)) if is_tree else model
-        return students
+            if task.constraints is not None and not is_tree:
+                raise InputError("only trees can keep to constraints: choose a decision tree as the classifier.")
+        return _mended(task, dataset, students)
 
     return train
 
@@ -84,6 +105,26 @@ def asked(task: Task, agent: int) -> tuple[Derived, ...]:
     if not isinstance(task.game, HasDerived):
         raise InputError(f"{task.game.name} names no derived features: use --features plain.")
     return task.game.derived[agent]
+
+
+def _limits(task: Task, dataset: Dataset, joint: frozenset[int] | None = None) -> dict[int, Limits]:
+    """What the members' trees must keep to, with some of the joint rules, for those that are constrained."""
+    if task.constraints is None:
+        return {}
+    task.constraints.assign(dataset.observations, dataset.actions)
+    size = task.settings.depth, task.settings.most_leaves
+    limits = {i: task.constraints.limits(i, asked(task, i), *size, joint) for i in dataset.team}
+    return {i: own for i, own in limits.items() if own is not None}
+
+
+def _mended(task: Task, dataset: Dataset, students: Mapping[int, Student]) -> dict[int, Student]:
+    """Trees that were grown without regard to constraints, changed as little as makes them keep those."""
+    made = dict(students)
+    for i, limits in _limits(task, dataset).items():
+        tree = students[i]
+        if isinstance(tree, Tree):
+            made[i] = mend(limits, tree, dataset.observations[i], task.settings.depth).tree
+    return made
 
 
 def _binned(task: Task, dataset: Dataset) -> dict[int, Bins]:

@@ -40,6 +40,10 @@ class Bins:
         """The values themselves, float32 [S, F]."""
         return self._raw.array
 
+    def highest(self, feature: int) -> np.ndarray:
+        """The largest value seen in each of a feature's bins, -inf where there is none, float32 [bins]."""
+        return self._high[feature]
+
     def append(self, rows: np.ndarray) -> None:
         """Add observations [new, F]."""
         if len(rows) == 0:

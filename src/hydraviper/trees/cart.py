@@ -44,7 +44,8 @@ def grow(
 
 
 @nb.njit(cache=True, nogil=True)
-def _fill(binned, actions, weights, rows, histogram):
+def fill(binned, actions, weights, rows, histogram):
+    """Sum the rows' weights per feature, bin and action."""
     # loops instead of whole-array expressions, which take long to compile
     for f in range(histogram.shape[0]):
         for b in range(histogram.shape[1]):
@@ -104,7 +105,7 @@ def _best_split(histogram, counts):
 
 
 @nb.njit(cache=True, nogil=True)
-def _sharpen(binned, features, actions, weights, rows, histogram, counts, split):
+def sharpen(binned, features, actions, weights, rows, histogram, counts, split):
     """The best cut between the values of the two bins that a split parts: gain and threshold."""
     _, feature, below, above = split
     classes = len(counts)
@@ -166,11 +167,11 @@ def _grow(binned, features, actions, weights, rows, classes, depth, room, best_f
     if depth > 0 and room > 2:
         left_free -= 1
         slot[0] = free[left_free]
-        _fill(binned, actions, weights, rows, histograms[slot[0]])
+        fill(binned, actions, weights, rows, histograms[slot[0]])
         split = _best_split(histograms[slot[0]], counts[0])
         if split[1] != LEAF:
             planned[0] = split[1]
-            gains[0], threshold[0] = _sharpen(
+            gains[0], threshold[0] = sharpen(
                 binned, features, actions, weights, rows, histograms[slot[0]], counts[0], split
             )
             waiting[0], waits = 0, 1
@@ -212,7 +213,7 @@ def _grow(binned, features, actions, weights, rows, classes, depth, room, best_f
             continue
         left_free -= 1
         slot[small] = free[left_free]
-        _fill(binned, actions, weights, rows[begin[small] : end[small]], histograms[slot[small]])
+        fill(binned, actions, weights, rows[begin[small] : end[small]], histograms[slot[small]])
         _subtract(histograms[slot[large]], histograms[slot[small]])
         for child in (small, large):
             split = _best_split(histograms[slot[child]], counts[child])
@@ -222,7 +223,7 @@ def _grow(binned, features, actions, weights, rows, classes, depth, room, best_f
                 continue
             planned[child] = split[1]
             own = rows[begin[child] : end[child]]
-            gains[child], threshold[child] = _sharpen(
+            gains[child], threshold[child] = sharpen(
                 binned, features, actions, weights, own, histograms[slot[child]], counts[child], split
             )
             waiting[waits] = child

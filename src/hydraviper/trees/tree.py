@@ -72,17 +72,13 @@ class Tree:
 
     def merged(self) -> Tree:
         """The same decisions without the splits whose leaves agree."""
-        feature = self.feature.copy()
+        feature, action = self.feature.copy(), self.action.copy()
         for node in range(len(self) - 1, -1, -1):  # children stand behind their parent
             if feature[node] != LEAF:
                 left, right = self.left[node], self.right[node]
-                if feature[left] == feature[right] == LEAF and self.action[left] == self.action[right]:
-                    feature[node] = LEAF
-        # an inner node that became a leaf answers with what its leaves agreed on
-        action = self.action.copy()
-        for node in range(len(self) - 1, -1, -1):
-            if feature[node] == LEAF and self.feature[node] != LEAF:
-                action[node] = action[self.left[node]]
+                if feature[left] == feature[right] == LEAF and action[left] == action[right]:
+                    # an inner node that becomes a leaf answers with what its leaves agree on
+                    feature[node], action[node] = LEAF, action[left]
         return in_preorder(feature, self.threshold, self.left, self.right, action, self.counts, self.derived)
 
     def names(self, agent: Agent) -> tuple[str, ...]:

@@ -1,0 +1,178 @@
+"""Rollouts that are never played twice: every one goes into a journal as soon as it is played.
+
+Where a rollout takes seconds, a run that was killed must not start from its beginning. Rollouts depend on the game,
+the policy and the seed alone, so a journal that knows them by these three answers in place of the simulator, bit for
+bit. A record is written in one piece and checked when the journal is opened; whatever comes behind the first broken
+one (a process that died while it wrote) is dropped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from hydraviper.data import Rollouts
+from hydraviper.engines.workers import Done, Work
+from hydraviper.protocols import Engine, Policy
+
+_MAGIC = b"ROLL"
+_HEAD = struct.Struct("<4s32sQI")  # magic, key, length and checksum of what follows
+
+
+@runtime_checkable
+class PiecewiseEngine(Engine, Protocol):
+    """An engine that tells of every piece of work as soon as it is played."""
+
+    @property
+    def workers(self) -> int:
+        """How many games it plays at once."""
+        ...
+
+    def each(self, pieces: Sequence[Work], done: Done | None = None) -> list[Rollouts]:
+        """Play pieces of work."""
+        ...
+
+
+def pickled_digest(policy: Policy) -> str:
+    """A name for any policy that can be pickled, by its content."""
+    return hashlib.sha256(pickle.dumps(policy, pickle.HIGHEST_PROTOCOL)).hexdigest()
+
+
+class RememberedEngine:
+    """Plays what the journal does not know by another engine, one rollout per piece of work."""
+
+    def __init__(
+        self,
+        engine: PiecewiseEngine,
+        path: Path,
+        subject: str,
+        digest: Callable[[Policy], str] = pickled_digest,
+    ) -> None:
+        self._engine, self._subject, self._digest = engine, subject, digest
+        self._journal = Journal(path)
+        self.workers = engine.workers
+        self.played = 0  # rollouts that had to be played
+        self.remembered = 0  # rollouts that had not
+        self.resumed = len(self._journal)  # rollouts that were there at the start
+
+    def play(self, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
+        """Play one episode per seed; with `record`, keep the observations."""
+        return self._answer([(policy, seeds, record)])[0]
+
+    def play_many(self, policies: Sequence[Policy], seeds: Sequence[np.ndarray]) -> list[Rollouts]:
+        """Play several policies, each on its own seeds, as one piece of work."""
+        return self._answer([(policy, own, False) for policy, own in zip(policies, seeds, strict=True)])
+
+    def _answer(self, groups: Sequence[Work]) -> list[Rollouts]:
+        known: list[list[Rollouts | None]] = []
+        missing: list[tuple[int, int]] = []  # group, episode
+        names = [self._digest(policy) for policy, _, _ in groups]
+        for group, (name, (_, seeds, record)) in enumerate(zip(names, groups, strict=True)):
+            known.append([self._recall(name, int(seed), record) for seed in seeds])
+            missing += [(group, episode) for episode, one in enumerate(known[-1]) if one is None]
+        self.remembered += sum(len(own) for own in known) - len(missing)
+
+        def remember(number: int, rollouts: Rollouts) -> None:
+            group, episode = missing[number]
+            _, seeds, record = groups[group]
+            self._journal.write(self._key(names[group], int(seeds[episode]), record), pack(rollouts))
+            known[group][episode] = rollouts
+            self.played += 1
+
+        if missing:
+            pieces = [(groups[g][0], groups[g][1][e : e + 1], groups[g][2]) for g, e in missing]
+            self._engine.each(pieces, remember)
+        return [
+            Rollouts.join([one for one in own if one is not None]) if own else self._engine.play(*work)
+            for own, work in zip(known, groups, strict=True)
+        ]
+
+    def _recall(self, name: str, seed: int, record: bool) -> Rollouts | None:
+        content = self._journal.read(self._key(name, seed, record))
+        if content is not None:
+            return unpack(content)
+        if record:
+            return None
+        recorded = self._journal.read(self._key(name, seed, True))
+        if recorded is None:
+            return None
+        whole = unpack(recorded)
+        return Rollouts(whole.returns, whole.lengths, measures=whole.measures, trace=whole.trace)
+
+    def _key(self, name: str, seed: int, record: bool) -> bytes:
+        return hashlib.sha256(f"{self._subject}\n{name}\n{seed}\n{record}".encode()).digest()
+
+
+class Journal:
+    """A file of checked records by their keys; it grows at the end only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._at: dict[bytes, tuple[int, int]] = {}  # where each record's content is, and how long
+        end = self._scan()
+        if path.exists() and path.stat().st_size > end:
+            with path.open("r+b") as file:
+                file.truncate(end)
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    def write(self, key: bytes, content: bytes) -> None:
+        """Add a record; it is in the file, and not in this process only, when this returns."""
+        with self.path.open("ab") as file:
+            start = file.tell() + _HEAD.size
+            file.write(_HEAD.pack(_MAGIC, key, len(content), zlib.crc32(key + content)) + content)
+        self._at[key] = start, len(content)
+
+    def read(self, key: bytes) -> bytes | None:
+        """A record's content, if there is one."""
+        if key not in self._at:
+            return None
+        start, length = self._at[key]
+        with self.path.open("rb") as file:
+            file.seek(start)
+            return file.read(length)
+
+    def _scan(self) -> int:
+        """Find all sound records; returns where they end."""
+        if not self.path.exists():
+            return 0
+        with self.path.open("rb") as file:
+            end = 0
+            while len(head := file.read(_HEAD.size)) == _HEAD.size:
+                magic, key, length, checksum = _HEAD.unpack(head)
+                content = file.read(length) if magic == _MAGIC else b""
+                if magic != _MAGIC or len(content) < length or zlib.crc32(key + content) != checksum:
+                    break
+                self._at[key] = end + _HEAD.size, length
+                end += _HEAD.size + length
+        return end
+
+
+def pack(rollouts: Rollouts) -> bytes:
+    """Rollouts as bytes, every bit of them; nothing is pickled."""
+    arrays = {"returns": rollouts.returns, "lengths": rollouts.lengths, "names": np.array(list(rollouts.measures), str)}
+    arrays |= {f"measure.{k}": values for k, values in enumerate(rollouts.measures.values())}
+    arrays |= {f"seen.{i}": seen for i, seen in enumerate(rollouts.observations or ())}
+    optional = {"rewards": rollouts.rewards, "trace": rollouts.trace}
+    arrays |= {name: values for name, values in optional.items() if values is not None}
+    file = io.BytesIO()
+    np.savez_compressed(file, allow_pickle=False, **arrays)
+    return file.getvalue()
+
+
+def unpack(content: bytes) -> Rollouts:
+    """The rollouts that `pack` wrote."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        seen = tuple(arrays[f"seen.{i}"] for i in range(sum(name.startswith("seen.") for name in arrays.files)))
+        measures = {str(name): arrays[f"measure.{k}"] for k, name in enumerate(arrays["names"])}
+        rewards, trace = (arrays[name] if name in arrays.files else None for name in ("rewards", "trace"))
+        return Rollouts(arrays["returns"], arrays["lengths"], seen or None, measures, rewards, trace)

@@ -1,0 +1,191 @@
+"""Whole episodes of a particle world with the trees inside one kernel, and what a changed tree would change in them.
+
+The steps are those of `games.particle`, one episode at a time, so returns are those of `rollout.play`, bit for bit. An
+arena remembers every step that its trees have played. A changed tree plays the same until it first answers
+differently, so only the rest of the episodes where it does is played again: most changes of a small tree concern few
+episodes.
+
+Kernels take arrays one by one: in numba a tuple of arrays costs more, by counting references, than a node of a tree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+
+from hydraviper.data import JobError
+from hydraviper.experts.kernels import greedy_row, lists
+from hydraviper.games import particle
+from hydraviper.games.particle import move, observe_deception, observe_navigation, reward_deception, reward_navigation
+from hydraviper.trees.packed import Packed, Vocabulary, leaf_of
+
+FIRST_LOOK = 64  # episodes after which a race first asks whether a change can still win; then twice as many, ...
+CERTAINTY = 2.0  # standard errors of the paired difference that make it hopeless
+
+
+@nb.njit(cache=True, nogil=True)
+def _departure(e, views, played, changed, nodes, threshold, starts, terms):
+    """The first step of an episode at which a changed tree answers differently; the horizon if none does."""
+    episodes, horizon = played.shape[1], played.shape[2]
+    for t in range(horizon):
+        for a in range(changed.shape[0]):
+            if changed[a]:
+                leaf = leaf_of(views, (a * episodes + e) * horizon + t, a, nodes, threshold, starts, terms)
+                if nodes[a, leaf, 3] != played[a, e, t]:
+                    return t
+    return horizon
+
+
+@nb.njit(cache=True, nogil=True)
+def play_changed(
+    flags, landmarks, goals, views, played, states, scores, weights,
+    nodes, threshold, starts, terms, w0, b0, w1, b1, w2, b2, changed, keep, limit, look, certainty, differences,
+):  # fmt: skip
+    """Play all episodes with changed trees, from where they first answer differently; how many were compared.
+
+    With `keep`, the log learns what they play, and with nobody changed everything is played from the start. Without,
+    paired differences of the score (changed less known) are written until it is hopeless that their mean is `limit`
+    or more.
+    """
+    hidden, collide, mpe2 = flags[0], flags[1] == 1, flags[2] == 1
+    episodes, horizon, agents, team = played.shape[1], played.shape[2], states.shape[2], played.shape[0]
+    first, second, third = np.empty_like(b0), np.empty_like(b1), np.empty_like(b2)
+    index, scale = lists(w0.shape[0], w1.shape[0], w2.shape[0])
+    position, velocity, force = np.empty((1, agents, 2)), np.empty((1, agents, 2)), np.empty((agents, 2))
+    place, goal = np.empty((1, landmarks.shape[1], 2)), np.empty(1, np.int64)
+    seen, spied = np.empty((team, views.shape[1]), np.float32), np.empty((1, w0.shape[0]), np.float32)
+    cut, own = seen.reshape(team, 1, views.shape[1]), spied[0]
+    actions, rewards, distance = np.zeros((1, agents), np.int64), np.zeros((1, agents)), np.zeros(1)
+    total = np.empty(agents)
+    fresh = True
+    for a in range(team):
+        fresh = fresh and not changed[a]
+    added, squares = 0.0, 0.0
+    for e in range(episodes):
+        start = 0 if fresh else _departure(e, views, played, changed, nodes, threshold, starts, terms)
+        score = scores[e]
+        if start < horizon:
+            for k in range(landmarks.shape[1]):
+                place[0, k, 0], place[0, k, 1] = landmarks[e, k, 0], landmarks[e, k, 1]
+            goal[0] = goals[e]
+            for i in range(agents):
+                for d in range(2):
+                    position[0, i, d], velocity[0, i, d] = states[e, start, i, d], states[e, start, i, 2 + d]
+                total[i] = states[e, start, i, 4]
+            for t in range(start, horizon):
+                if hidden == 1:
+                    observe_deception(position, place, goal, spied, cut)
+                    actions[0, 0] = greedy_row(own, w0, b0, w1, b1, w2, b2, first, second, third, index, scale)
+                    if actions[0, 0] < 0:
+                        total[0] = np.nan
+                else:
+                    observe_navigation(position, velocity, place, cut)
+                for a in range(team):
+                    actions[0, a + hidden] = nodes[a, leaf_of(seen, a, a, nodes, threshold, starts, terms), 3]
+                if keep:
+                    for a in range(team):
+                        row = (a * episodes + e) * horizon + t
+                        for f in range(views.shape[1]):
+                            views[row, f] = seen[a, f]
+                        played[a, e, t] = actions[0, a + hidden]
+                move(position, velocity, actions, collide, mpe2, force)
+                if hidden == 1:
+                    reward_deception(position, place, goal, mpe2, rewards, distance)
+                else:
+                    reward_navigation(position, place, mpe2, rewards)
+                for i in range(agents):
+                    total[i] += rewards[0, i]
+                if keep:
+                    for i in range(agents):
+                        for d in range(2):
+                            states[e, t + 1, i, d], states[e, t + 1, i, 2 + d] = position[0, i, d], velocity[0, i, d]
+                        states[e, t + 1, i, 4] = total[i]
+            score = 0.0
+            for i in range(agents):
+                score += weights[i] * total[i]
+        if keep:
+            scores[e] = score
+        else:
+            difference = score - scores[e]
+            differences[e] = difference
+            added += difference
+            squares += difference * difference
+            if e + 1 == look and e + 1 < episodes:
+                look *= 2
+                mean = added / (e + 1)
+                spread = np.sqrt(max(squares / (e + 1) - mean * mean, 0.0) / (e + 1))
+                if not mean + certainty * spread >= limit:
+                    return e + 1
+    return episodes
+
+
+class Arena:
+    """A team's trees and the episodes that they have played; a score is the returns times given weights."""
+
+    def __init__(
+        self,
+        game: particle.ParticleWorld,
+        network: tuple[np.ndarray, ...] | None,
+        vocabulary: Vocabulary,
+        trees: Packed,
+        seeds: np.ndarray,
+        weights: np.ndarray,
+    ) -> None:
+        """The network, if there is one, plays agent 0; trees play everybody else."""
+        agents, landmarks = game.sizes
+        hidden, episodes, horizon = (0 if network is None else 1), len(seeds), game.horizon
+        team, features = agents - hidden, max(vocabulary.plain)
+        none = np.zeros((1, 1), np.float32), np.zeros(1, np.float32)
+        self._network = network or none * 3
+        self._tables = vocabulary.tables()
+        self._world = (
+            np.array([hidden, game.collide, game.mpe2]),
+            np.empty((episodes, landmarks, 2)),
+            np.empty(episodes, int),
+        )
+        self.trees = trees
+        self.views = np.empty((team * episodes * horizon, features), np.float32)  # row (tree, episode, step)
+        self.played = np.empty((team, episodes, horizon), np.int64)
+        self.states = np.zeros((episodes, horizon + 1, agents, 5))  # position, velocity and return before each step
+        self.scores = np.zeros(episodes)
+        self._weights = np.asarray(weights, float)
+        positions = np.empty((episodes, agents, 2))
+        particle.draw(np.asarray(seeds, np.uint64), positions, *self._world[1:])
+        self.states[:, 0, :, :2] = positions
+        self.adopt(trees, np.zeros(team, np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def returns(self) -> np.ndarray:
+        """What everybody got, [E, N]."""
+        return self.states[:, -1, :, 4]
+
+    def compare(self, trees: Packed, changed: np.ndarray, limit: float) -> np.ndarray:
+        """Paired differences of the score, candidate less incumbent; of all episodes unless it is beaten before."""
+        out = np.empty(len(self))
+        return out[: self._run(trees, changed, False, limit, out)]
+
+    def adopt(self, trees: Packed, changed: np.ndarray) -> None:
+        """Make the candidate the incumbent."""
+        self.trees = trees
+        self._run(trees, changed, True, 0.0, self.scores)
+        if not np.isfinite(self.scores).all():
+            raise JobError("an episode's score is not a number: check the game and its expert.")
+
+    def _run(self, trees: Packed, changed: np.ndarray, keep: bool, limit: float, out: np.ndarray) -> int:
+        log = self.views, self.played, self.states, self.scores
+        known: list[Any] = [
+            *self._world,
+            *log,
+            self._weights,
+            trees.nodes,
+            trees.threshold,
+            *self._tables,
+            *self._network,
+            *(changed, keep, limit, FIRST_LOOK, CERTAINTY, out),
+        ]
+        return play_changed(*known)
