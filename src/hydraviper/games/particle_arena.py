@@ -22,7 +22,7 @@ from hydraviper.games.particle import move, observe_deception, observe_navigatio
 from hydraviper.trees.packed import Packed, Vocabulary, leaf_of
 
 FIRST_LOOK = 64  # episodes after which a race first asks whether a change can still win; then twice as many, ...
-CERTAINTY = 2.0  # standard errors of the paired difference that make it hopeless
+CERTAINTY = 1.6  # standard errors of the paired difference that make it hopeless
 
 
 @nb.njit(cache=True, nogil=True)

@@ -9,7 +9,7 @@ Islands do not know of each other, so the number of workers changes nothing but 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,9 +24,10 @@ from hydraviper.trees.moves import Mover, Wishes, graft, reached
 from hydraviper.trees.packed import FEATURE, LEFT, RIGHT, Packed, pack, unpack
 from hydraviper.trees.tree import LEAF
 
-FIRST_LEG, ISLANDS, FINALISTS = 0.25, 4, 2  # so much of the budget for so many islands, the rest for the finalists
+LEGS = ((4, 0.0, 0.15), (2, 0.15, 0.4), (1, 0.4, 1.0))  # so many islands from one part of the search to another
+AT_ONCE = 2  # changes that an island compares at once; a number of its own, so that workers do not change the result
 SEARCHED, LAST = 0.9, 0.95  # parts of the seconds after which the search and the tidying end
-EPISODES, GROWTH = 1000, 3.0  # of an arena at first, and by how much more of it grows until the end
+EPISODES, GROWTH = 500, 7.0  # of an arena at first, and by how much more of it grows until the end
 JUDGED, CHECKED = 2000, 8192  # episodes that decide between islands, and those of the held-out check
 # Of a budget of rollouts: the least part for the islands, and the most that an arena, a decision, the check may be.
 SEARCHING, OF_ARENA, OF_DECISION, OF_CHECK, OF_TIDYING = 0.5, 1 / 400, 1 / 200, 1 / 20, 1 / 20
@@ -34,6 +35,9 @@ LEAST_BUDGET = 2000
 FRESH = 0.05  # part of the search after which fresh seeds come
 WARM, COLD = 0.004, 0.0003  # what a change may cost, in standard deviations of the score, first and last
 ASKED_EPISODES = 16  # of an arena, on which the expert is asked
+
+
+Each = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]  # applies a function to each of a list, maybe at once
 
 
 def possible(search: Search) -> bool:
@@ -47,36 +51,36 @@ def search(search: Search) -> Found:
         raise InputError(f"--rollouts must be at least {LEAST_BUDGET} where episodes are as cheap as here.")
     starts, spent = _starts(search)
     episodes, judged = _affordable(search, EPISODES, OF_ARENA), _affordable(search, JUDGED, OF_DECISION)
-    chosen = _best(search, list(starts.values()), min(ISLANDS, len(starts)), 0)
+    chosen = _best(search, list(starts.values()), LEGS[0][0], 0)
     names = [list(starts)[k] for k in chosen]
-    islands = [Island(search, number, starts[name], episodes) for number, name in enumerate(names)]
-    _leg(search, islands, 0.0, FIRST_LEG)
-    chosen = _best(search, [island.kept for island in islands], min(FINALISTS, len(islands)), 1)
-    finalists = [islands[k] for k in chosen]
-    _leg(search, finalists, FIRST_LEG, 1.0)
-    final = _best(search, [island.kept for island in finalists], 1, 2)[0]
-    best, tidying = _tidy(search, finalists[final].kept)
+    islands = [Island(search, name, number, starts[name], episodes) for number, name in enumerate(names)]
+    running = islands
+    for number, (count, first, last) in enumerate(LEGS):
+        if number > 0:
+            spent += len(running) * judged
+            running = [running[k] for k in _best(search, [island.kept for island in running], count, number)]
+        _leg(search, running, first, last)
+    best, tidying = _tidy(search, running[0].kept)
     checked = _affordable(search, CHECKED, OF_CHECK)
     before, after = (
         search.sign * _arena(search, trees, HELD_OUT, checked).scores for trees in (_packed(search, search.given), best)
     )
-    spent += sum(island.spent for island in islands) + tidying + 2 * checked
-    spent += (len(starts) + len(islands) + len(finalists)) * judged
+    spent += sum(island.spent for island in islands) + tidying + 2 * checked + len(starts) * judged
     offset = search.game.score.offset
     return Found(
         _unpacked(search, best),
         before + offset,
         after + offset,
         spent,
-        names[islands.index(finalists[final])],
+        running[0].name,
     )
 
 
 class Island:
     """One start on its way: the incumbent in its arena, and the trees kept for good."""
 
-    def __init__(self, search: Search, number: int, trees: Packed, episodes: int) -> None:
-        self.search, self.number, self.kept, self.episodes = search, number, trees, episodes
+    def __init__(self, search: Search, name: str, number: int, trees: Packed, episodes: int) -> None:
+        self.search, self.name, self.number, self.kept, self.episodes = search, name, number, trees, episodes
         self.spent, self._fresh, self._since = 0, 0, 0.0
         self._draws = generator(search.settings.seed, Purpose.REFINE, number)
         agents = search.game.agents
@@ -88,7 +92,7 @@ class Island:
         self._mover = Mover(tables, varying, self._actions, search.limits, self._draws)
         self._meet()
 
-    def run(self, progress: Callable[[int], float]) -> None:
+    def run(self, progress: Callable[[int], float], each: Each) -> None:
         """Search until the progress, a function of the episodes spent, is 1; it is the part of the whole search."""
         begun = self.spent
         while (done := progress(self.spent - begun)) < 1.0:
@@ -96,21 +100,27 @@ class Island:
                 self._keep()
                 self._refresh(self.arena.trees, done)
                 self._meet()
-            self._try(self._spread * WARM * (COLD / WARM) ** done)
+            self._try(self._spread * WARM * (COLD / WARM) ** done, each)
         self._keep()
 
-    def _try(self, warmth: float) -> None:
+    def _try(self, warmth: float, each: Each) -> None:
+        """Draw a few changes of the incumbent, compare all of them with it, and take the first that is good enough."""
+        drawn = [self._draw(warmth) for _ in range(AT_ONCE)]
+        self.spent += sum(change is None for change in drawn)  # so that a search with nothing to do ends, too
+        changes = [change for change in drawn if change is not None]
+        gains = list(each(lambda change: self.arena.compare(*change), changes))
+        self.spent += sum(map(len, gains))
+        for (trees, which, limit), own in zip(changes, gains, strict=True):
+            if len(own) == len(self.arena) and own.mean() >= limit and self._is_allowed(trees):
+                self.arena.adopt(trees, which)
+                return
+
+    def _draw(self, warmth: float) -> tuple[Packed, np.ndarray, float] | None:
+        """A change, which tree it changes, and the least gain that is good enough."""
         a = int(self._draws.integers(len(self._actions)))
-        changed = self._mover.change(self.arena.trees, a)
+        trees = self._mover.change(self.arena.trees, a)
         limit = float(warmth * np.log(self._draws.random()))
-        if changed is None:
-            self.spent += 1  # so that even a search that finds nothing to do comes to an end
-            return
-        which = np.arange(len(self._actions)) == a
-        gains = self.arena.compare(changed, which, limit)
-        self.spent += len(gains)
-        if len(gains) == len(self.arena) and gains.mean() >= limit and self._is_allowed(changed):
-            self.arena.adopt(changed, which)
+        return None if trees is None else (trees, np.arange(len(self._actions)) == a, limit)
 
     def _is_allowed(self, trees: Packed) -> bool:
         return self.search.allowed is None or self.search.allowed(_unpacked(self.search, trees))
@@ -168,9 +178,11 @@ def _leg(search: Search, islands: list[Island], first: float, last: float) -> No
             search.progress("refining", round(100 * (first + done * (last - first))), 100)
             return first + done * (last - first)
 
-        island.run(progress)
+        island.run(progress, each)
 
-    with ThreadPoolExecutor(workers) as pool:
+    everybody = getattr(search.engine, "workers", 1)
+    with ThreadPoolExecutor(workers) as pool, ThreadPoolExecutor(everybody) as helpers:
+        each: Each = helpers.map if everybody > workers else map  # several islands keep all cores busy by themselves
         list(pool.map(run, islands))
 
 
@@ -248,7 +260,7 @@ def _wishes(search: Search, arena: Any, draws: np.random.Generator) -> list[Wish
 
 def _for_islands(search: Search, budget: int) -> float:
     """What a budget of rollouts leaves for the islands: an island may overrun a leg by an arena, a race and a check."""
-    overrun = 10 * (ISLANDS + FINALISTS) * _affordable(search, EPISODES, OF_ARENA)
+    overrun = 20 * sum(leg[0] for leg in LEGS) * _affordable(search, EPISODES, OF_ARENA)
     decisions = 20 * _affordable(search, JUDGED, OF_DECISION) + 2 * _affordable(search, CHECKED, OF_CHECK)
     return max(SEARCHING * budget, budget * (1 - 2 * OF_TIDYING) - overrun - decisions)
 
