@@ -68,7 +68,7 @@ def grow_within(
         for spare in range(1, min(_SPARE, whole - 1) + 1):
             short = _grow(free, bins, actions, weights, whole - spare, None)
             try:
-                mended = mend(limits, short, seen, whole, costs=costs)
+                mended = mend(limits, short, seen, whole, costs=costs, deepest=whole)
             except JobError:
                 continue
             if mended.depth <= whole:

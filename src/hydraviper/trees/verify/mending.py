@@ -56,12 +56,13 @@ def mend(
     depth: int,
     active: int | None = None,
     costs: np.ndarray | None = None,
+    deepest: int = DEEPEST,
 ) -> Mended:
     """Change a tree as little as makes it keep the limits, judged by the observations [S, F] that it meets.
 
     With `active` (bits), only leaves that break one of these rules are changed. `costs` [S, A] says what each answer
     to an observation costs; without, another answer than the tree's costs 1. The limit of depth is raised where it
-    leaves no way.
+    leaves no way, up to `deepest`.
     """
     tree = prune(limits, tree, observations)
     depth = limits.depth_limit(max(depth, tree.depth))
@@ -75,7 +76,7 @@ def mend(
         if all(math.isfinite(way.cost) for way in ways.values()):
             mended = _rebuilt(tree, ways, search)
             return Mended(prune(limits, mended, observations), search.complete, depth)
-        if depth >= (DEEPEST if limits.most_depth is None else limits.most_depth):
+        if depth >= limits.depth_limit(deepest):
             raise JobError(f"no tree of at most {depth} questions on a path keeps these properties: drop one of them.")
         depth += 1
 
