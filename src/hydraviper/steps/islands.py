@@ -9,7 +9,7 @@ Islands do not know of each other, so the number of workers changes nothing but 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,8 +24,7 @@ from hydraviper.trees.moves import Mover, Wishes, graft, reached
 from hydraviper.trees.packed import FEATURE, LEFT, RIGHT, Packed, pack, unpack
 from hydraviper.trees.tree import LEAF
 
-LEGS = ((4, 0.0, 0.15), (2, 0.15, 0.4), (1, 0.4, 1.0))  # so many islands from one part of the search to another
-AT_ONCE = 2  # changes that an island compares at once; a number of its own, so that workers do not change the result
+LEGS = ((4, 0.0, 0.15), (2, 0.15, 1.0))  # so many islands from one part of the search to another
 SEARCHED, LAST = 0.9, 0.95  # parts of the seconds after which the search and the tidying end
 EPISODES, GROWTH = 500, 7.0  # of an arena at first, and by how much more of it grows until the end
 JUDGED, CHECKED = 2000, 8192  # episodes that decide between islands, and those of the held-out check
@@ -35,9 +34,6 @@ LEAST_BUDGET = 2000
 FRESH = 0.05  # part of the search after which fresh seeds come
 WARM, COLD = 0.004, 0.0003  # what a change may cost, in standard deviations of the score, first and last
 ASKED_EPISODES = 16  # of an arena, on which the expert is asked
-
-
-Each = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]  # applies a function to each of a list, maybe at once
 
 
 def possible(search: Search) -> bool:
@@ -60,7 +56,9 @@ def search(search: Search) -> Found:
             spent += len(running) * judged
             running = [running[k] for k in _best(search, [island.kept for island in running], count, number)]
         _leg(search, running, first, last)
-    best, tidying = _tidy(search, running[0].kept)
+    spent += len(running) * judged
+    winner = running[_best(search, [island.kept for island in running], 1, len(LEGS))[0]]
+    best, tidying = _tidy(search, winner.kept)
     checked = _affordable(search, CHECKED, OF_CHECK)
     before, after = (
         search.sign * _arena(search, trees, HELD_OUT, checked).scores for trees in (_packed(search, search.given), best)
@@ -72,7 +70,7 @@ def search(search: Search) -> Found:
         before + offset,
         after + offset,
         spent,
-        running[0].name,
+        winner.name,
     )
 
 
@@ -92,7 +90,7 @@ class Island:
         self._mover = Mover(tables, varying, self._actions, search.limits, self._draws)
         self._meet()
 
-    def run(self, progress: Callable[[int], float], each: Each) -> None:
+    def run(self, progress: Callable[[int], float]) -> None:
         """Search until the progress, a function of the episodes spent, is 1; it is the part of the whole search."""
         begun = self.spent
         while (done := progress(self.spent - begun)) < 1.0:
@@ -100,27 +98,22 @@ class Island:
                 self._keep()
                 self._refresh(self.arena.trees, done)
                 self._meet()
-            self._try(self._spread * WARM * (COLD / WARM) ** done, each)
+            self._try(self._spread * WARM * (COLD / WARM) ** done)
         self._keep()
 
-    def _try(self, warmth: float, each: Each) -> None:
-        """Draw a few changes of the incumbent, compare all of them with it, and take the first that is good enough."""
-        drawn = [self._draw(warmth) for _ in range(AT_ONCE)]
-        self.spent += sum(change is None for change in drawn)  # so that a search with nothing to do ends, too
-        changes = [change for change in drawn if change is not None]
-        gains = list(each(lambda change: self.arena.compare(*change), changes))
-        self.spent += sum(map(len, gains))
-        for (trees, which, limit), own in zip(changes, gains, strict=True):
-            if len(own) == len(self.arena) and own.mean() >= limit and self._is_allowed(trees):
-                self.arena.adopt(trees, which)
-                return
-
-    def _draw(self, warmth: float) -> tuple[Packed, np.ndarray, float] | None:
-        """A change, which tree it changes, and the least gain that is good enough."""
+    def _try(self, warmth: float) -> None:
+        """Draw a change of the incumbent, compare it with it, and take it if it is good enough."""
         a = int(self._draws.integers(len(self._actions)))
         trees = self._mover.change(self.arena.trees, a)
         limit = float(warmth * np.log(self._draws.random()))
-        return None if trees is None else (trees, np.arange(len(self._actions)) == a, limit)
+        if trees is None:
+            self.spent += 1  # so that a search with nothing to do ends, too
+            return
+        which = np.arange(len(self._actions)) == a
+        gains = self.arena.compare(trees, which, limit)
+        self.spent += len(gains)
+        if len(gains) == len(self.arena) and gains.mean() >= limit and self._is_allowed(trees):
+            self.arena.adopt(trees, which)
 
     def _is_allowed(self, trees: Packed) -> bool:
         return self.search.allowed is None or self.search.allowed(_unpacked(self.search, trees))
@@ -178,11 +171,9 @@ def _leg(search: Search, islands: list[Island], first: float, last: float) -> No
             search.progress("refining", round(100 * (first + done * (last - first))), 100)
             return first + done * (last - first)
 
-        island.run(progress, each)
+        island.run(progress)
 
-    everybody = getattr(search.engine, "workers", 1)
-    with ThreadPoolExecutor(workers) as pool, ThreadPoolExecutor(everybody) as helpers:
-        each: Each = helpers.map if everybody > workers else map  # several islands keep all cores busy by themselves
+    with ThreadPoolExecutor(workers) as pool:
         list(pool.map(run, islands))
 
 
