@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from hydraviper.trees.moves import Mover, Wishes, graft, reached
 from hydraviper.trees.packed import FEATURE, LEFT, RIGHT, Packed, pack, unpack
 from hydraviper.trees.tree import LEAF
 
-LEGS = ((4, 0.0, 0.15), (2, 0.15, 1.0))  # so many islands from one part of the search to another
+LONG = 60.0, 20_000_000  # seconds, or rollouts, from which on a search is long
 SEARCHED, LAST = 0.9, 0.95  # parts of the seconds after which the search and the tidying end
 EPISODES, GROWTH = 500, 7.0  # of an arena at first, and by how much more of it grows until the end
 JUDGED, CHECKED = 2000, 8192  # episodes that decide between islands, and those of the held-out check
@@ -34,6 +34,29 @@ LEAST_BUDGET = 2000
 FRESH = 0.05  # part of the search after which fresh seeds come
 WARM, COLD = 0.004, 0.0003  # what a change may cost, in standard deviations of the score, first and last
 ASKED_EPISODES = 16  # of an arena, on which the expert is asked
+
+
+class Leg(NamedTuple):
+    """A part of the search: how many islands run, from where to where, and how warm they are at both ends."""
+
+    islands: int
+    first: float
+    last: float
+    warm: float
+    cold: float
+
+
+_LUKEWARM = WARM * (COLD / WARM) ** 0.15
+SHORT_LEGS = (Leg(4, 0.0, 0.15, WARM, _LUKEWARM), Leg(2, 0.15, 1.0, _LUKEWARM, COLD))
+# a long search gains more by many islands that cool down and by warming the best again than by cooling slowly
+LONG_LEGS = (Leg(16, 0.0, 0.6, WARM, COLD), Leg(4, 0.6, 0.8, WARM / 2, COLD), Leg(2, 0.8, 1.0, WARM / 2, COLD))
+
+
+def legs(search: Search) -> tuple[Leg, ...]:
+    """How the search is divided, by its length."""
+    seconds, rollouts = search.settings.seconds, search.settings.rollouts
+    long = (seconds is None or seconds >= LONG[0]) and (rollouts is None or rollouts >= LONG[1])
+    return LONG_LEGS if long else SHORT_LEGS
 
 
 def possible(search: Search) -> bool:
@@ -47,17 +70,18 @@ def search(search: Search) -> Found:
         raise InputError(f"--rollouts must be at least {LEAST_BUDGET} where episodes are as cheap as here.")
     starts, spent = _starts(search)
     episodes, judged = _affordable(search, EPISODES, OF_ARENA), _affordable(search, JUDGED, OF_DECISION)
-    chosen = _best(search, list(starts.values()), LEGS[0][0], 0)
-    names = [list(starts)[k] for k in chosen]
+    parts = legs(search)
+    chosen = _best(search, list(starts.values()), parts[0].islands, 0)
+    names = [list(starts)[chosen[k % len(chosen)]] for k in range(parts[0].islands)]
     islands = [Island(search, name, number, starts[name], episodes) for number, name in enumerate(names)]
     running = islands
-    for number, (count, first, last) in enumerate(LEGS):
+    for number, leg in enumerate(parts):
         if number > 0:
             spent += len(running) * judged
-            running = [running[k] for k in _best(search, [island.kept for island in running], count, number)]
-        _leg(search, running, first, last)
+            running = [running[k] for k in _best(search, [island.kept for island in running], leg.islands, number)]
+        _run(search, running, leg)
     spent += len(running) * judged
-    winner = running[_best(search, [island.kept for island in running], 1, len(LEGS))[0]]
+    winner = running[_best(search, [island.kept for island in running], 1, len(parts))[0]]
     best, tidying = _tidy(search, winner.kept)
     checked = _affordable(search, CHECKED, OF_CHECK)
     before, after = (
@@ -90,15 +114,16 @@ class Island:
         self._mover = Mover(tables, varying, self._actions, search.limits, self._draws)
         self._meet()
 
-    def run(self, progress: Callable[[int], float]) -> None:
+    def run(self, progress: Callable[[int], float], leg: Leg) -> None:
         """Search until the progress, a function of the episodes spent, is 1; it is the part of the whole search."""
         begun = self.spent
         while (done := progress(self.spent - begun)) < 1.0:
+            within = (done - leg.first) / (leg.last - leg.first)
             if done >= self._since + FRESH:
                 self._keep()
                 self._refresh(self.arena.trees, done)
                 self._meet()
-            self._try(self._spread * WARM * (COLD / WARM) ** done)
+            self._try(self._spread * leg.warm * (leg.cold / leg.warm) ** within)
         self._keep()
 
     def _try(self, warmth: float) -> None:
@@ -146,8 +171,9 @@ class Island:
         self._mover.meet(self.arena.views, rows, _wishes(self.search, self.arena, self._draws))
 
 
-def _leg(search: Search, islands: list[Island], first: float, last: float) -> None:
+def _run(search: Search, islands: list[Island], leg: Leg) -> None:
     """Let islands run from one part of the search to another, in threads; each gets the same share of the budget."""
+    first, last = leg.first, leg.last
     workers = min(len(islands), getattr(search.engine, "workers", 1))
     waves = -(-len(islands) // workers)
     budget = search.settings.rollouts
@@ -171,7 +197,7 @@ def _leg(search: Search, islands: list[Island], first: float, last: float) -> No
             search.progress("refining", round(100 * (first + done * (last - first))), 100)
             return first + done * (last - first)
 
-        island.run(progress)
+        island.run(progress, leg)
 
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(run, islands))
@@ -251,7 +277,7 @@ def _wishes(search: Search, arena: Any, draws: np.random.Generator) -> list[Wish
 
 def _for_islands(search: Search, budget: int) -> float:
     """What a budget of rollouts leaves for the islands: an island may overrun a leg by an arena, a race and a check."""
-    overrun = 20 * sum(leg[0] for leg in LEGS) * _affordable(search, EPISODES, OF_ARENA)
+    overrun = 20 * sum(leg.islands for leg in legs(search)) * _affordable(search, EPISODES, OF_ARENA)
     decisions = 20 * _affordable(search, JUDGED, OF_DECISION) + 2 * _affordable(search, CHECKED, OF_CHECK)
     return max(SEARCHING * budget, budget * (1 - 2 * OF_TIDYING) - overrun - decisions)
 
