@@ -139,9 +139,12 @@ def distilled():
     return game, expert, hydraviper.distill(game, expert, settings).profile.students
 
 
-def test_it_gains_repeats_and_keeps_to_its_budget(distilled):
+@pytest.mark.parametrize("length", ["short", "long"])
+def test_it_gains_repeats_and_keeps_to_its_budget(distilled, monkeypatch, length):
     game, expert, trees = distilled
-    settings = RefineSettings(rollouts=20_000, seed=1)
+    settings = RefineSettings(rollouts=20_000 if length == "short" else 600_000, seed=1)
+    if length == "long":
+        monkeypatch.setattr(islands, "LONG", (60.0, settings.rollouts))
     alone = refine(game, expert, trees, hydraviper.LocalEngine(lambda: game), settings)
     with hydraviper.LocalEngine(catalogue.maker(game), 2) as engine:
         together = refine(game, expert, trees, engine, settings)
