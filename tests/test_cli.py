@@ -170,6 +170,11 @@ def test_an_interrupted_run_is_taken_up_and_ends_the_same(call):
         ("there are no trees at nowhere", ["show", "nowhere"]),
         ("--seeds must be at least 1", ["compare", "cooperative-navigation", "--seeds", "0"]),
         ("there is no algorithm 'x'", ["compare", "cooperative-navigation", "--algorithms", "x"]),
+        ("'middle' is not one of 'low', 'high'", ["distill", "cooperative-navigation", "--budget", "middle"]),
+        ("'--depth'", ["distill", "cooperative-navigation", "--depth", "four"]),
+        ("Missing argument 'GAME'", ["distill"]),
+        ("No such command 'nonsense'", ["nonsense"]),
+        ("'cobol' is not one of", ["export", "nowhere", "--to", "cobol"]),
         ("there is no way to train", ["train", "cooperative-navigation", "--algorithm", "ppo"]),
     ],
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import traceback
 
-import click
+import typer
+from typer.exceptions import TyperException
 
 from hydraviper.cli import (  # each adds its commands
     distilling,
@@ -47,13 +48,13 @@ def main() -> None:
         print(f"hydraviper {__version__}")
         return
     try:
-        sys.exit(app(arguments, standalone_mode=False) or 0)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        sys.exit(app(arguments or ["--help"], standalone_mode=False) or 0)
+    except TyperException as error:  # a call that the options do not allow
+        sentence = getattr(error, "format_message", error.__str__)()
+        _fail(error, debug, 2, f"{sentence.removesuffix('.')}: see --help.")
     except (InputError, JobError) as error:
         _fail(error, debug, 2 if isinstance(error, InputError) else 1, str(error))
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         _fail(None, False, 130, "stopped.")
     except OSError as error:
         _fail(error, debug, 1, f"{error.strerror or error}: {error.filename or 'a file'}.")
