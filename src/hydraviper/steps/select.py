@@ -19,6 +19,7 @@ from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.steps.task import Task
 
 Students = dict[int, Student]
+LEAST_IN_A_RACE = 8  # rollouts per student on average; with fewer, luck alone would decide the first round
 PULLS_AT_ONCE = 16  # pulls under way together; a number of its own, so that workers do not change the result
 
 
@@ -87,7 +88,7 @@ def race(task: Task, team: Team, students: Sequence[Students]) -> Choice:
     arms = Arms(task, team, students)
     if len(arms) == 1:
         return arms.choice()
-    running = _screened(arms)
+    running = _screened(arms, LEAST_IN_A_RACE)
     while len(running) > 1 and arms.left >= len(running):
         rounds = math.ceil(math.log2(len(running)))
         arms.pull(running, max(1, arms.left // (rounds * len(running))), common=True)
@@ -141,13 +142,14 @@ def uniform(task: Task, team: Team, students: Sequence[Students]) -> Choice:
     return arms.choice()
 
 
-def _screened(arms: Arms) -> list[int]:
-    """All arms; if there is not a rollout for each, as many as there are rollouts, evenly spaced, the last included."""
-    if arms.left >= len(arms):
+def _screened(arms: Arms, least: int = 1) -> list[int]:
+    """All arms; if there are not `least` rollouts for each, as many as that allows, evenly spaced, the last included."""
+    if arms.left >= least * len(arms):
         return list(range(len(arms)))
-    running = np.unique(np.linspace(len(arms) - 1, 0, arms.left).round().astype(int)).tolist()
+    affordable = max(arms.left // least, min(2, arms.left))
+    running = np.unique(np.linspace(len(arms) - 1, 0, affordable).round().astype(int)).tolist()
     arms.task.ledger.note(
-        f"The validation budget of {arms.task.settings.valid_budget} is smaller than the {len(arms)} students: "
+        f"The validation budget of {arms.task.settings.valid_budget} is too small for {len(arms)} students: "
         f"only {len(running)} of them, evenly spaced, were validated."
     )
     return running
