@@ -15,6 +15,7 @@ from hydraviper.protocols import HasArena, HasDerived
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.steps import islands
 from hydraviper.steps.refine import RefineSettings, refine
+from hydraviper.steps.refine import _search as open_search
 from hydraviper.trees.counts import recounted
 from hydraviper.trees.moves import Limits, Mover, Wishes
 from hydraviper.trees.packed import Vocabulary, pack, unpack
@@ -162,6 +163,23 @@ def test_it_gains_repeats_and_keeps_to_its_budget(distilled, monkeypatch, length
         assert tree.counts[0].sum() > 0
         assert not tree.derived
         assert set(tree.feature.tolist()) <= {LEAF, *range(len(game.agents[i].features))}
+
+
+def test_islands_take_from_each_other_what_is_better(distilled):
+    """Two islands with one useless tree each become trees that are as good as those without any."""
+    game, expert, trees = distilled
+    settings = RefineSettings(rollouts=1_000_000)
+    search = open_search(game, expert, None, settings, trees, (), None, lambda *_: None)
+    whole = islands._packed(search, trees)
+    first, second = whole.copy(), whole.copy()
+    for island, agent in ((first, 0), (second, 1)):
+        island.nodes[agent, 0] = (LEAF, LEAF, LEAF, 0)  # it always stays
+    mixed, spent = islands._mixed(search, first, [second], 0)
+    assert (mixed.nodes == whole.nodes).all()
+    assert 0 < spent <= 4 * 500
+    forbidden = replace(search, allowed=lambda own: own[0].leaves == 1)
+    kept, _ = islands._mixed(forbidden, first, [second], 0)
+    assert (kept.nodes[0] == first.nodes[0]).all()
 
 
 def test_derived_features_come_in_and_nothing_forbidden_does(distilled):

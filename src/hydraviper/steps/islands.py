@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +28,10 @@ from hydraviper.trees.tree import LEAF
 LONG = 60.0, 20_000_000  # seconds, or rollouts, from which on a search is long
 SEARCHED, LAST = 0.9, 0.95  # parts of the seconds after which the search and the tidying end
 EPISODES, GROWTH = 500, 7.0  # of an arena at first, and by how much more of it grows until the end
-JUDGED, CHECKED = 2000, 8192  # episodes that decide between islands, and those of the held-out check
-# Of a budget of rollouts: the least part for the islands, and the most that an arena, a decision, the check may be.
-SEARCHING, OF_ARENA, OF_DECISION, OF_CHECK, OF_TIDYING = 0.5, 1 / 400, 1 / 200, 1 / 20, 1 / 20
+JUDGED, MIXED, CHECKED = 2000, 4000, 8192  # episodes that decide between islands, mix them, check what is found
+# Of a budget of rollouts: the least part for the islands, and the most that an arena, a decision, a race while
+# mixing, the check and the tidying may be.
+SEARCHING, OF_ARENA, OF_DECISION, OF_MIXING, OF_CHECK, OF_TIDYING = 0.5, 1 / 400, 1 / 200, 1 / 2000, 1 / 20, 1 / 20
 LEAST_BUDGET = 2000
 FRESH = 0.05  # part of the search after which fresh seeds come
 WARM, COLD = 0.004, 0.0003  # what a change may cost, in standard deviations of the score, first and last
@@ -77,11 +79,11 @@ def search(search: Search) -> Found:
     running = islands
     for number, leg in enumerate(parts):
         if number > 0:
-            spent += len(running) * judged
-            running = [running[k] for k in _best(search, [island.kept for island in running], leg.islands, number)]
+            running, taken = _survivors(search, running, leg, number)
+            spent += taken
         _run(search, running, leg)
-    spent += len(running) * judged
-    winner = running[_best(search, [island.kept for island in running], 1, len(parts))[0]]
+    (winner,), taken = _survivors(search, running, Leg(1, 1.0, 1.0, COLD, COLD), len(parts))
+    spent += taken
     best, tidying = _tidy(search, winner.kept)
     checked = _affordable(search, CHECKED, OF_CHECK)
     before, after = (
@@ -114,6 +116,12 @@ class Island:
         self._mover = Mover(tables, varying, self._actions, search.limits, self._draws)
         self._meet()
 
+    def restart(self, trees: Packed, done: float) -> None:
+        """Go on from other trees, which are kept for good."""
+        self.kept = trees
+        self._refresh(trees, done)
+        self._meet()
+
     def run(self, progress: Callable[[int], float], leg: Leg) -> None:
         """Search until the progress, a function of the episodes spent, is 1; it is the part of the whole search."""
         begun = self.spent
@@ -137,11 +145,8 @@ class Island:
         which = np.arange(len(self._actions)) == a
         gains = self.arena.compare(trees, which, limit)
         self.spent += len(gains)
-        if len(gains) == len(self.arena) and gains.mean() >= limit and self._is_allowed(trees):
+        if len(gains) == len(self.arena) and gains.mean() >= limit and _is_allowed(self.search, trees):
             self.arena.adopt(trees, which)
-
-    def _is_allowed(self, trees: Packed) -> bool:
-        return self.search.allowed is None or self.search.allowed(_unpacked(self.search, trees))
 
     def _keep(self) -> None:
         """Keep the incumbent for good if it beats the kept trees on seeds that neither has seen."""
@@ -169,6 +174,40 @@ class Island:
     def _meet(self) -> None:
         rows = len(self.arena) * self.search.game.horizon
         self._mover.meet(self.arena.views, rows, _wishes(self.search, self.arena, self._draws))
+
+
+def _survivors(search: Search, islands: list[Island], leg: Leg, number: int) -> tuple[list[Island], int]:
+    """The best islands, each with what others do better in it; also the episodes that it took.
+
+    Once roles are settled, agents' trees hardly depend on each other: the best tree of each agent, wherever it grew,
+    is worth more than the best island.
+    """
+    kept = [island.kept for island in islands]
+    order = _best(search, kept, len(islands), number)
+    spent = len(islands) * _affordable(search, JUDGED, OF_DECISION)
+    for rank, k in enumerate(order[: leg.islands]):
+        mixed, taken = _mixed(search, kept[k], [kept[other] for other in order if other != k], 10 * number + rank)
+        spent += taken
+        islands[k].restart(mixed, leg.first)
+    return [islands[k] for k in order[: leg.islands]], spent
+
+
+def _mixed(search: Search, trees: Packed, donors: list[Packed], number: int) -> tuple[Packed, int]:
+    """Trees with those of the donors' that do better among them, agent by agent; also the episodes that it took."""
+    arena = _arena(search, trees, SEARCH, _affordable(search, MIXED, OF_MIXING), 910_000 + number)
+    spent, members = len(arena), np.arange(len(search.team))
+    for a, donor in product(range(len(search.team)), donors):
+        changed = arena.trees.copy()
+        changed.nodes[a], changed.threshold[a] = donor.nodes[a], donor.threshold[a]
+        gains = arena.compare(changed, members == a, 0.0)
+        spent += len(gains)
+        if len(gains) == len(arena) and gains.mean() > 0 and _is_allowed(search, changed):
+            arena.adopt(changed, members == a)
+    return arena.trees, spent
+
+
+def _is_allowed(search: Search, trees: Packed) -> bool:
+    return search.allowed is None or search.allowed(_unpacked(search, trees))
 
 
 def _run(search: Search, islands: list[Island], leg: Leg) -> None:
@@ -277,9 +316,12 @@ def _wishes(search: Search, arena: Any, draws: np.random.Generator) -> list[Wish
 
 def _for_islands(search: Search, budget: int) -> float:
     """What a budget of rollouts leaves for the islands: an island may overrun a leg by an arena, a race and a check."""
-    overrun = 20 * sum(leg.islands for leg in legs(search)) * _affordable(search, EPISODES, OF_ARENA)
+    sizes = [leg.islands for leg in legs(search)] + [1]
+    overrun = 20 * sum(sizes) * _affordable(search, EPISODES, OF_ARENA)
     decisions = 20 * _affordable(search, JUDGED, OF_DECISION) + 2 * _affordable(search, CHECKED, OF_CHECK)
-    return max(SEARCHING * budget, budget * (1 - 2 * OF_TIDYING) - overrun - decisions)
+    races = sum(after * (1 + len(search.team) * (before - 1)) for before, after in pairwise(sizes))
+    mixing = races * _affordable(search, MIXED, OF_MIXING)
+    return max(SEARCHING * budget, budget * (1 - 2 * OF_TIDYING) - overrun - decisions - mixing)
 
 
 def _affordable(search: Search, episodes: int, part: float) -> int:

@@ -143,7 +143,7 @@ def uniform(task: Task, team: Team, students: Sequence[Students]) -> Choice:
 
 
 def _screened(arms: Arms, least: int = 1) -> list[int]:
-    """All arms; if there are not `least` rollouts for each, as many as that allows, evenly spaced, the last included."""
+    """All arms; if there are not `least` rollouts for each, fewer arms, evenly spaced, the last included."""
     if arms.left >= least * len(arms):
         return list(range(len(arms)))
     affordable = max(arms.left // least, min(2, arms.left))
