@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import hydraviper
 from hydraviper.games import catalogue
 from hydraviper.protocols import HasArena, HasDerived
 from hydraviper.seeding import Purpose, rollout_seeds
-from hydraviper.steps import islands
+from hydraviper.steps import experience, islands
 from hydraviper.steps.refine import RefineSettings, refine
 from hydraviper.steps.refine import _search as open_search
 from hydraviper.trees.counts import recounted
@@ -214,7 +215,34 @@ def test_what_is_worse_is_not_returned(distilled, monkeypatch):
     assert "nothing better" in found.sentence()
 
 
-def test_signals_are_refined_within_their_rollouts():
+def test_experience_values_actions_as_the_equations_do(monkeypatch):
+    """A world of two places whose values can be written down: agent 0 earns 1 by going to the other place."""
+    monkeypatch.setattr(experience, "SWEEPS", 30)
+    draws, steps = np.random.default_rng(0), 1000
+    place, moves = np.zeros(steps + 1, int), draws.integers(2, size=steps)
+    for t, move in enumerate(moves):
+        place[t + 1] = move
+    paid = (moves != place[:-1]).astype(float)
+    always_to_one = Tree(*(np.array([value]) for value in (LEAF, 0.0, LEAF, LEAF, 1)), np.ones((1, 2)))
+    agents = [SimpleNamespace(actions=("to 0", "to 1")), SimpleNamespace(actions=("wait",))]
+    search = SimpleNamespace(game=SimpleNamespace(agents=agents), engine=None, team=(0,), settings=RefineSettings())
+    known = experience.Experience(search)
+    seen, nothing = place[:-1, None].astype(np.float32), np.zeros((steps, 1), np.float32)
+    following = np.append(np.arange(1, steps), -2)
+    earned = np.stack([paid, np.full(steps, -1.0)], axis=1)  # somebody else loses 1 in every step
+    actions = np.stack([moves, np.zeros(steps, int)], axis=1)
+    known._episodes.append(experience._Episodes((seen, nothing), actions, earned, following, np.ones(steps, bool)))
+    worth = known.worth({0: always_to_one})
+    for view, later in (("own reward", 0.8), ("own reward, later too", 0.9)):
+        # from 0 the policy earns 1 once, from 1 nothing; Q(place, move) = paid + later * V(move)
+        exact = {(0, 0): later, (0, 1): 1.0, (1, 0): 1.0 + later, (1, 1): 0.0}
+        for (where, move), value in exact.items():
+            assert worth[view][0][place[:-1] == where, move] == pytest.approx(value, abs=0.05)
+    assert (worth["own and the team's"][0].argmax(axis=1) == 1 - place[:-1]).all()
+
+
+def test_signals_are_refined_within_their_rollouts(monkeypatch):
+    monkeypatch.setattr(experience, "FOREST", 10)
     game = hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=6")
     expert = LongestQueue(game.yardsticks()["longest queue"])
     draws = np.random.default_rng(0)

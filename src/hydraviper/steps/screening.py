@@ -1,9 +1,10 @@
 """Refine where rollouts are dear: candidates proposed without playing, raced on few seeds, checked on held-out ones.
 
-The given trees play once and everything that they met is valued by the expert, for every action. Trees that would earn
-more of these values are found by a search that plays nothing; they, the run's other students and the game's own rules
-as trees are the candidates. Those left after each heat of the race (successive halving on paired differences) play
-more seeds. A candidate that jams once, that is, whose worst episode is far worse than those of the given trees, is out.
+The trees play with some random actions. Everything that they met is valued, for every action, by what followed
+(`experience`) and by the expert. Trees that would earn more of these values are grown or found by a search that plays
+nothing; they, the run's other students and the game's own rules as trees are the candidates. Those left after each heat
+of the race (successive halving on paired differences) play more seeds. A candidate that jams once, that is, whose worst
+episode is far worse than those of the given trees, is out. A second round starts from the winner.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from hydraviper.data import Observations
 from hydraviper.profile import Profile
 from hydraviper.protocols import HasYardsticks
 from hydraviper.seeding import Purpose, generator
+from hydraviper.steps.experience import Experience
 from hydraviper.steps.refine import HELD_OUT, SEARCH, Found, Search, Trees
 from hydraviper.trees import cart
 from hydraviper.trees.bins import Bins
@@ -27,18 +29,17 @@ from hydraviper.trees.packed import Packed, leaf_of, pack, unpack
 from hydraviper.trees.tree import Tree
 
 BUDGET = 200  # rollouts that a search plans with where only seconds are given
-LOOKED, RACED, CHECKED = 0.08, 0.3, 0.2  # parts of the budget: looking, each of two races, the held-out check
+EXPLORED, RACED = (0.25, 0.12), (0.22, 0.13)  # parts of the budget, of two rounds; the held-out check has the rest
 CANDIDATES, MOVES = 12, 1500  # in a race, and changes tried per tree on the expert's values
 JAM = 2.0  # an episode that is so many times worse than the given trees' worst one is a jam
 
 
 @dataclass(frozen=True)
 class _Met:
-    """What trees met, and what the expert makes of it."""
+    """What trees met, and what each action is worth there."""
 
     observations: Observations
-    wanted: np.ndarray  # [S, N] the expert's actions
-    worth: list[np.ndarray]  # per tree [S, actions]: the team's value if the agent did that and the others as they did
+    worth: list[np.ndarray]  # per tree [S, actions]
 
 
 class _Table:
@@ -63,26 +64,25 @@ class _Table:
 
 
 def search(search: Search) -> Found:
-    """Two rounds of proposing and racing, then the held-out check."""
+    """Two rounds of exploring, proposing and racing, then the held-out check."""
     budget = search.settings.rollouts or BUDGET
-    table = _Table(search)
+    table, experience = _Table(search), Experience(search)
     best, start = search.given, "given trees"
     for turn in range(2):
         if search.left() <= 0:
             break
-        looked = max(2, int(LOOKED * budget / (turn + 1)))
-        met = _look(search, best, turn, looked)
-        table.played += looked
-        named = _candidates(search, best, met, turn)
+        episodes = max(2, int(EXPLORED[turn] * budget))
+        experience.gather(best, turn, episodes)
+        table.played += episodes
+        named = _candidates(search, best, experience, turn)
         search.progress("refining", 1 + 2 * turn, 5)
-        room = int(RACED * budget) + (table.played if turn == 0 else 0)
-        winner = _race(search, table, [best, *named.values()], table.played + room)
+        winner = _race(search, table, [best, *named.values()], table.played + int(RACED[turn] * budget))
         if winner is not best:
             start = next((name for name, own in named.items() if own is winner), start)
             best = winner
         search.progress("refining", 2 + 2 * turn, 5)
     left = budget - table.played - max(2, budget // 50)  # the last part counts the nodes
-    checked = max(2, left // 2) if best is not search.given else max(2, int(CHECKED * budget) // 4)
+    checked = max(2, left // 2)
     before, after = table.scores([search.given, best], HELD_OUT, checked)
     if _jams(after, before):
         best, after = search.given, before
@@ -90,12 +90,8 @@ def search(search: Search) -> Found:
     return Found(best, search.sign * before, search.sign * after, table.played, start)
 
 
-def _look(search: Search, trees: Trees, turn: int, episodes: int) -> _Met:
-    """Play the trees once and ask the expert for everything."""
-    seeds = search.seeds(SEARCH, 100 + turn, episodes)
-    rollouts = search.engine.play(Profile(search.expert, trees), seeds, record=True)
-    observations = rollouts.observations or ()
-    wanted = search.expert.act(observations)
+def _asked(search: Search, trees: Trees, observations: Observations) -> list[np.ndarray]:
+    """Per tree [S, actions]: what the expert says the team is worth if one agent did that and the others as they do."""
     played = Profile(search.expert, trees).act(observations)
     team, worth = list(search.team), []
     for i in team:
@@ -105,20 +101,20 @@ def _look(search: Search, trees: Trees, turn: int, episodes: int) -> _Met:
             other[:, i] = action
             columns.append(search.expert.q(observations, other)[:, team].mean(axis=1))
         worth.append(np.stack(columns, axis=1))
-    return _Met(observations, wanted, worth)
+    return worth
 
 
-def _candidates(search: Search, trees: Trees, met: _Met, turn: int) -> dict[str, Trees]:
+def _candidates(search: Search, trees: Trees, experience: Experience, turn: int) -> dict[str, Trees]:
     """Trees that might be better, by name; none that breaks what must be kept."""
+    observations = experience.observations
     named: dict[str, Trees] = {}
-    grown = {k: _grown(search, met, k) for k in ("by what a mistake costs", "by what the best action gains")}
-    named |= {f"grown again, weighed {k}": own for k, own in grown.items()}
+    for view, worth in experience.worth(trees).items():
+        met = _Met(observations, worth)
+        named[f"by experience, {view}"] = _climbed(search, _grown(search, met), met, turn + 20, MOVES)
+        named.setdefault("changed by experience", _climbed(search, trees, met, turn, MOVES))
+    met = _Met(observations, _asked(search, trees, observations))
     named["changed where the expert loses"] = _climbed(search, trees, met, turn, MOVES)
-    named["changed a little where the expert loses"] = _climbed(search, trees, met, turn + 10, MOVES // 10)
-    named |= {f"{k}, then changed": _climbed(search, own, met, turn + 20, MOVES) for k, own in list(named.items())[:1]}
-    for i in search.team:
-        part = {**trees, i: named["changed where the expert loses"][i]}
-        named[f"only {search.game.agents[i].name} changed"] = part
+    named["grown again by the expert's values"] = _grown(search, met)
     if turn == 0:
         named |= {f"another student ({k})": own for k, own in enumerate(search.starts, start=2)}
         named |= _rules(search, met)
@@ -126,13 +122,12 @@ def _candidates(search: Search, trees: Trees, met: _Met, turn: int) -> dict[str,
     return {name: own for name, own in list(named.items())[:CANDIDATES] if fits(own)}
 
 
-def _grown(search: Search, met: _Met, weighing: str) -> Trees:
+def _grown(search: Search, met: _Met) -> Trees:
     """Trees grown on what was met, each row weighed by what is at stake there."""
     trees = {}
     for a, i in enumerate(search.team):
         worth = met.worth[a]
-        ordered = np.sort(worth, axis=1)
-        stake = ordered[:, -1] - (ordered[:, 0] if weighing == "by what a mistake costs" else ordered[:, -2])
+        stake = worth.max(axis=1) - worth.min(axis=1)
         trees[i] = _tree(search, a, met, worth.argmax(axis=1), np.maximum(stake, 1e-9))
     return trees
 
@@ -170,9 +165,9 @@ def _earned(views, rows, a, worth, nodes, threshold, starts, terms):
 
 
 def _climbed(search: Search, trees: Trees, met: _Met, number: int, moves: int) -> Trees:
-    """Trees changed so that their answers are worth more to the expert on what was met; nothing is played."""
+    """Trees changed so that their answers are worth more on what was met; nothing is played."""
     team, vocabulary = search.team, search.vocabulary
-    rows, widest = len(met.wanted), max(vocabulary.plain)
+    rows, widest = len(met.worth[0]), max(vocabulary.plain)
     views = np.zeros((len(team) * rows, widest), np.float32)
     for a, i in enumerate(team):
         views[a * rows : (a + 1) * rows, : vocabulary.plain[a]] = met.observations[i]
@@ -209,7 +204,7 @@ def _wishes(
     tables: tuple[np.ndarray, np.ndarray],
     draws: np.random.Generator,
 ) -> Wishes:
-    rows = len(met.wanted)
+    rows = len(met.worth[0])
     best = met.worth[a].argmax(axis=1)
     answers = np.array(
         [
@@ -229,7 +224,8 @@ def _leaf(views, r, a, nodes, threshold, starts, terms):
 
 def _race(search: Search, table: _Table, candidates: list[Trees], until: int) -> Trees:
     """Successive halving on common seeds; the incumbent, first, plays along and stays unless it is beaten clearly."""
-    incumbent, running, count = candidates[0], candidates[1:], 2
+    incumbent, count = candidates[0], 2
+    running = candidates[1 : max(2, (until - table.played) // count)]  # what the first heat can pay for
     kept: list[tuple[Trees, np.ndarray]] = []
     while running and search.left() > 0:
         fresh = count - (0 if count == 2 else count // 2)
