@@ -29,7 +29,7 @@ from hydraviper.trees.packed import Packed, leaf_of, pack, unpack
 from hydraviper.trees.tree import Tree
 
 BUDGET = 200  # rollouts that a search plans with where only seconds are given
-EXPLORED, RACED = (0.25, 0.12), (0.22, 0.13)  # parts of the budget, of two rounds; the held-out check has the rest
+EXPLORED, RACED = (0.22, 0.12), (0.2, 0.3)  # parts of the budget, of two rounds; the held-out check has the rest
 CANDIDATES, MOVES = 12, 1500  # in a race, and changes tried per tree on the expert's values
 JAM = 2.0  # an episode that is so many times worse than the given trees' worst one is a jam
 
@@ -238,10 +238,9 @@ def _race(search: Search, table: _Table, candidates: list[Trees], until: int) ->
             if not _jams(scores, base) and (scores - base).mean() > 0
         ]
         kept.sort(key=lambda pair: -pair[1].mean())
-        running = [own for own, _ in kept[: -(-len(running) // 2)]]
+        # two stay to the end: the longer both play, the sooner a rare jam shows in one of them
+        running = [own for own, _ in kept[: max(2, -(-len(running) // 2))]]
         count *= 2
-        if len(running) == 1 and len(kept[0][1]) >= 8 and _clear(kept[0][1]):
-            break
     return running[0] if running and _clear(kept[0][1]) else incumbent
 
 
