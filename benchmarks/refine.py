@@ -5,7 +5,7 @@ Every cell is a small JSON file under results/refine/, not measured twice, so th
 that the search really had, because on a busy machine these are fewer.
 
     python -m benchmarks.refine                                       the particle worlds, 5 seeds
-    python -m benchmarks.refine --games cologne-corridor --seeds 1 --expert FILE --rollouts 200 --episodes 60
+    python -m benchmarks.refine --games cologne-corridor --seeds 1 --expert mplight --rollouts 200 --episodes 300
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ def main() -> None:
     arguments = _arguments()
     for name in arguments.games.split(","):
         game = hydraviper.make(name)
+        file_given = arguments.expert is not None and Path(arguments.expert).exists()
         expert = (
-            hydraviper.shipped_expert(game)
-            if arguments.expert is None
-            else hydraviper.load_expert(Path(arguments.expert), game)
+            hydraviper.load_expert(Path(arguments.expert), game)
+            if file_given
+            else hydraviper.shipped_expert(game, arguments.expert)
         )
         with hydraviper.LocalEngine(catalogue.maker(game), arguments.workers) as engine:
             for seed in range(arguments.seeds):
-                students = _distilled(game, expert, engine, seed)
+                students = _distilled(game, expert, engine, seed, _label(game, arguments))
                 for features, settings in _settings(name, arguments):
                     _cell(game, expert, engine, students, seed, features, settings, arguments)
     print(table())
@@ -55,7 +56,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--games", default=",".join(CELLS))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--expert")
+    parser.add_argument("--expert", help="a file, or the name of a shipped one (mplight)")
     parser.add_argument("--rollouts", type=int, help="a budget of rollouts instead of seconds")
     parser.add_argument("--features", default="plain", help="with --rollouts: plain or derived")
     parser.add_argument("--episodes", type=int, default=20_000, help="unseen ones")
@@ -74,9 +75,14 @@ def _settings(name: str, arguments: argparse.Namespace) -> Iterator[tuple[str, d
             yield features, {"seconds": seconds}
 
 
-def _distilled(game: Any, expert: Any, engine: Any, seed: int) -> dict[int, Any]:
+def _label(game: Any, arguments: argparse.Namespace) -> str:
+    """The game, and the expert if it is not the usual one."""
+    return game.name if arguments.expert is None else f"{game.name}-{Path(arguments.expert).stem}"
+
+
+def _distilled(game: Any, expert: Any, engine: Any, seed: int, label: str) -> dict[int, Any]:
     """The low-budget trees of a seed, distilled once."""
-    path = FOLDER / "trees" / f"{game.name}-{seed}.json"
+    path = FOLDER / "trees" / f"{label}-{seed}.json"
     if path.exists():
         return hydraviper.load_trees(path).students(game)
     suits = game.recommended
@@ -97,7 +103,8 @@ def _cell(
     game: Any, expert: Any, engine: Any, students: Any, seed: int, features: str, limit: Any, arguments: Any
 ) -> None:
     words = f"{limit['seconds']:g}s" if "seconds" in limit else f"{limit['rollouts']}-rollouts"
-    path = FOLDER / "cells" / f"{game.name}-{seed}-{features}-{words}.json"
+    label = _label(game, arguments)
+    path = FOLDER / "cells" / f"{label}-{seed}-{features}-{words}.json"
     if path.exists() and not arguments.again:
         return
     if game.width is None:  # compile before the clock runs
@@ -106,7 +113,7 @@ def _cell(
     found = refine(game, expert, students, engine, RefineSettings(features=features, seed=seed, **limit))
     busy = time.process_time() - busy
     fields = runs.refined_fields(game, expert, found, engine, arguments.episodes, 0)
-    cell = {"game": game.name, "seed": seed, "features": features, "limit": words, "processor_seconds": busy, **fields}
+    cell = {"game": label, "seed": seed, "features": features, "limit": words, "processor_seconds": busy, **fields}
     file.write_whole(path, json.dumps(cell, indent=1))
     trees = {game.agents[i].name: tree.to_json() for i, tree in found.students.items()}
     file.write_whole(path.with_suffix(".trees.json"), json.dumps(trees))

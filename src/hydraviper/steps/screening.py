@@ -30,7 +30,7 @@ from hydraviper.trees.tree import Tree
 
 BUDGET = 200  # rollouts that a search plans with where only seconds are given
 EXPLORED, RACED = (0.22, 0.12), (0.2, 0.3)  # parts of the budget, of two rounds; the held-out check has the rest
-CANDIDATES, MOVES = 12, 1500  # in a race, and changes tried per tree on the expert's values
+CANDIDATES, MOVES = 12, 1500  # in a race, and changes tried per tree on values
 JAM = 2.0  # an episode that is so many times worse than the given trees' worst one is a jam
 
 
@@ -47,10 +47,12 @@ class _Table:
 
     def __init__(self, search: Search) -> None:
         self.search, self.played, self._known = search, 0, {}
+        self._alive: dict[int, Trees] = {}  # whose number is a key must not be thrown away: another might get it
 
     def scores(self, candidates: Sequence[Trees], use: int, count: int) -> list[np.ndarray]:
         """The scores of each on the first `count` seeds of a use, higher is better."""
         seeds, expert = self.search.seeds(use, 0, count), self.search.expert
+        self._alive |= {id(own): own for own in candidates}
         known = {id(own): self._known.get((id(own), use), np.empty(0)) for own in candidates}
         new = list({id(own): own for own in candidates if len(known[id(own)]) < count}.values())
         played = self.search.engine.play_many(
