@@ -129,6 +129,18 @@ class HasArena(Protocol):
 
 
 @runtime_checkable
+class HasAlikeAgents(Protocol):
+    """A game in which some agents can change places, so that one's tree may serve another."""
+
+    def alike(self, source: int, target: int) -> list[np.ndarray]:
+        """Ways to read the source's tree as the target's: per feature of the source, that of the target [F].
+
+        Nothing if they are not alike. For source == target, the first one leaves everything as it is.
+        """
+        ...
+
+
+@runtime_checkable
 class HasPhases(Protocol):
     """A game of signals: the first features of an agent say which phase is green, the last are movements' pressures."""
 

@@ -7,7 +7,7 @@ Two orders of physics. `original` moves the velocity, then the position, as the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import numba as nb
@@ -174,6 +174,7 @@ class ParticleWorld:
     """What both worlds share: the state, the clock and the order of physics."""
 
     width = None
+    agents: tuple[Agent, ...]
     teams: tuple[Team, ...]
     recommended = Recommended()
     compiled = True  # its kernels let go of the interpreter, so threads are enough to play in parallel
@@ -230,6 +231,19 @@ class ParticleWorld:
         if len(vocabulary.plain) != len(team) or len(others) > len(networks) or others not in ([], [0]):
             return None
         return Arena(self, networks[0].layers if others else None, vocabulary, trees, seeds, weights)
+
+    def alike(self, source: int, target: int) -> list[np.ndarray]:
+        """Agents that change places with each other, and landmarks with one another (all orders, or pairs if many)."""
+        one, other = (self.agents[i].name.replace("-", " ") for i in (source, target))
+        place = {name: k for k, name in enumerate(self.agents[target].features)}
+        ways = []
+        for order in _orders(self.sizes[1]):
+            landmarks = {f"landmark {k}": f"landmark {to}" for k, to in enumerate(order)}
+            new = {other: one} | landmarks
+            words = [name.split(" ") for name in self.agents[source].features]
+            renamed = [" ".join((new.get(" ".join(word[:2]), " ".join(word[:2])), *word[2:])) for word in words]
+            ways.append([place.get(name) for name in renamed])
+        return [np.array(way) for way in ways if None not in way and len(way) == len(place)]
 
     def _begin(self) -> None: ...
 
@@ -395,6 +409,18 @@ def _to_landmarks(landmarks: Mapping[int, int], others: Mapping[str, int]) -> tu
 def _others(names: list[str], start: int) -> dict[str, int]:
     """The first columns of other agents, which stand behind each other."""
     return {name: start + 2 * j for j, name in enumerate(names)}
+
+
+def _orders(count: int) -> list[tuple[int, ...]]:
+    """Orders in which things can change places, the usual one first."""
+    if count <= 3:
+        return list(permutations(range(count)))
+    usual, orders = list(range(count)), [tuple(range(count))]
+    for a, b in combinations(range(count), 2):
+        swapped = usual.copy()
+        swapped[a], swapped[b] = b, a
+        orders.append(tuple(swapped))
+    return orders
 
 
 def _pairs(*names: str) -> tuple[str, ...]:

@@ -8,16 +8,17 @@ Islands do not know of each other, so the number of workers changes nothing but 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hydraviper.data import InputError
-from hydraviper.protocols import HasArena
+from hydraviper.protocols import HasAlikeAgents, HasArena
 from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.refine import HELD_OUT, SEARCH, Found, Search, Trees
 from hydraviper.steps.starts import script_starts
@@ -29,9 +30,9 @@ LONG = 60.0, 20_000_000  # seconds, or rollouts, from which on a search is long
 SEARCHED, LAST = 0.9, 0.95  # parts of the seconds after which the search and the tidying end
 EPISODES, GROWTH = 500, 7.0  # of an arena at first, and by how much more of it grows until the end
 JUDGED, MIXED, CHECKED = 2000, 4000, 8192  # episodes that decide between islands, mix them, check what is found
-# Of a budget of rollouts: the least part for the islands, and the most that an arena, a decision, a race while
-# mixing, the check and the tidying may be.
-SEARCHING, OF_ARENA, OF_DECISION, OF_MIXING, OF_CHECK, OF_TIDYING = 0.5, 1 / 400, 1 / 200, 1 / 2000, 1 / 20, 1 / 20
+# Of a budget of rollouts: the least part for the islands, and the most that an arena, a decision, mixing into
+# one island, the check and the tidying may be.
+SEARCHING, OF_ARENA, OF_DECISION, OF_MIXING, OF_CHECK, OF_TIDYING = 0.5, 1 / 400, 1 / 200, 1 / 50, 1 / 20, 1 / 20
 LEAST_BUDGET = 2000
 FRESH = 0.05  # part of the search after which fresh seeds come
 WARM, COLD = 0.004, 0.0003  # what a change may cost, in standard deviations of the score, first and last
@@ -193,17 +194,46 @@ def _survivors(search: Search, islands: list[Island], leg: Leg, number: int) -> 
 
 
 def _mixed(search: Search, trees: Packed, donors: list[Packed], number: int) -> tuple[Packed, int]:
-    """Trees with those of the donors' that do better among them, agent by agent; also the episodes that it took."""
-    arena = _arena(search, trees, SEARCH, _affordable(search, MIXED, OF_MIXING), 910_000 + number)
+    """Trees with those of the donors' that do better among them, agent by agent; also the episodes that it took.
+
+    Where agents are alike, a tree of one, its features renamed, may also serve another.
+    """
+    arena = _arena(search, trees, SEARCH, _affordable(search, MIXED, OF_DECISION), 910_000 + number)
     spent, members = len(arena), np.arange(len(search.team))
-    for a, donor in product(range(len(search.team)), donors):
-        changed = arena.trees.copy()
-        changed.nodes[a], changed.threshold[a] = donor.nodes[a], donor.threshold[a]
-        gains = arena.compare(changed, members == a, 0.0)
-        spent += len(gains)
-        if len(gains) == len(arena) and gains.mean() > 0 and _is_allowed(search, changed):
-            arena.adopt(changed, members == a)
+    most = math.inf if search.settings.rollouts is None else OF_MIXING * search.settings.rollouts
+    for a, donor, b in product(members, [*donors, trees], members):
+        for way in _readings(search, int(b), int(a)):
+            changed = _transplanted(search, arena.trees, int(a), donor, int(b), way)
+            if changed is None or spent + len(arena) > most:
+                continue
+            gains = arena.compare(changed, members == a, 0.0)
+            spent += len(gains)
+            if len(gains) == len(arena) and gains.mean() > 0 and _is_allowed(search, changed):
+                arena.adopt(changed, members == a)
     return arena.trees, spent
+
+
+def _readings(search: Search, b: int, a: int) -> list[np.ndarray]:
+    """How member b's features can be read as member a's."""
+    if isinstance(search.game, HasAlikeAgents):
+        return search.game.alike(search.team[b], search.team[a])
+    return [np.arange(search.vocabulary.plain[a])] if a == b else []
+
+
+def _transplanted(search: Search, trees: Packed, a: int, donor: Packed, b: int, way: np.ndarray) -> Packed | None:
+    """The trees with the donor's tree b, its features renamed, as tree a; None if that changes or means nothing."""
+    nodes, plain = donor.nodes[b].copy(), search.vocabulary.plain[b]
+    asks = nodes[:, FEATURE] != LEAF
+    if (nodes[asks, FEATURE] >= plain).any():
+        if a != b or (way != np.arange(plain)).any():
+            return None  # derived features have no names that could be exchanged
+    else:
+        nodes[asks, FEATURE] = way[nodes[asks, FEATURE]]
+    if (nodes == trees.nodes[a]).all() and (donor.threshold[b] == trees.threshold[a]).all():
+        return None
+    changed = trees.copy()
+    changed.nodes[a], changed.threshold[a] = nodes, donor.threshold[b]
+    return changed
 
 
 def _is_allowed(search: Search, trees: Packed) -> bool:
@@ -319,8 +349,7 @@ def _for_islands(search: Search, budget: int) -> float:
     sizes = [leg.islands for leg in legs(search)] + [1]
     overrun = 20 * sum(sizes) * _affordable(search, EPISODES, OF_ARENA)
     decisions = 20 * _affordable(search, JUDGED, OF_DECISION) + 2 * _affordable(search, CHECKED, OF_CHECK)
-    races = sum(after * (1 + len(search.team) * (before - 1)) for before, after in pairwise(sizes))
-    mixing = races * _affordable(search, MIXED, OF_MIXING)
+    mixing = sum(sizes[1:]) * OF_MIXING * budget
     return max(SEARCHING * budget, budget * (1 - 2 * OF_TIDYING) - overrun - decisions - mixing)
 
 
