@@ -201,11 +201,14 @@ def _mixed(search: Search, trees: Packed, donors: list[Packed], number: int) -> 
     arena = _arena(search, trees, SEARCH, _affordable(search, MIXED, OF_DECISION), 910_000 + number)
     spent, members = len(arena), np.arange(len(search.team))
     most = math.inf if search.settings.rollouts is None else OF_MIXING * search.settings.rollouts
+    tried: set[bytes] = set()  # renaming what a tree does not ask for changes nothing
     for a, donor, b in product(members, [*donors, trees], members):
         for way in _readings(search, int(b), int(a)):
             changed = _transplanted(search, arena.trees, int(a), donor, int(b), way)
-            if changed is None or spent + len(arena) > most:
+            name = b"" if changed is None else bytes([a]) + changed.nodes[a].tobytes() + changed.threshold[a].tobytes()
+            if changed is None or name in tried or spent + len(arena) > most:
                 continue
+            tried.add(name)
             gains = arena.compare(changed, members == a, 0.0)
             spent += len(gains)
             if len(gains) == len(arena) and gains.mean() > 0 and _is_allowed(search, changed):
