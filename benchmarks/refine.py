@@ -138,8 +138,8 @@ def table() -> str:
     lines = ["| game | features | limit | seeds | before | after |", "|---|---|---|---|---|---|"]
     for (game, features, limit), own in groups.items():
         means = [np.mean([unseen[k]["mean"] for unseen in own]) for k in ("before", "after")]
-        spread = Estimate.of(np.array([unseen["after"]["mean"] for unseen in own])).ci95
-        lines.append(f"| {game} | {features} | {limit} | {len(own)} | {means[0]:.2f} | {means[1]:.2f} ± {spread:.2f} |")
+        spread = f" ± {Estimate.of(np.array([unseen['after']['mean'] for unseen in own])).ci95:.2f}" if own[1:] else ""
+        lines.append(f"| {game} | {features} | {limit} | {len(own)} | {means[0]:.2f} | {means[1]:.2f}{spread} |")
     head = "| game | features | limit | seed | before | after | gain | start | rollouts | processor s | unseen |"
     lines += ["", head, "|" + "---|" * 11, *map(_line, cells)]
     text = "\n".join(["# Refining", "", "`python -m benchmarks.refine` (means over seeds first)", "", *lines, ""])
