@@ -66,7 +66,7 @@ def test_from_distilling_to_showing(call):
     assert code == 0
     assert {"game", "algorithm", "seed", "score", "expert", "rollouts", "seconds", "out"} <= set(summary)
     assert set(summary["score"]) == {"name", "mean", "ci95", "episodes", "lower_is_better"}
-    assert summary["rollouts"] == {"warmup": 50, "train": 6, "valid": 9}
+    assert summary["rollouts"] == {"warmup": 50, "train": 6, "valid": 8}
     assert set(summary["seconds"]) == {"total", "partition", "collect", "resample", "train", "select", "refine"}
     assert {path.name for path in Path("run").iterdir()} == {
         "settings.json",
