@@ -285,6 +285,19 @@ def test_signals_are_refined_within_their_rollouts(monkeypatch):
     assert all(tree.depth <= 3 for tree in found.students.values())
 
 
+@pytest.mark.parametrize("seconds", [0.01, 6.0])
+def test_signals_are_refined_within_their_seconds(monkeypatch, seconds):
+    """However few they are: then the given trees come back."""
+    monkeypatch.setattr(experience, "FOREST", 10)
+    game = hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=6")
+    expert = LongestQueue(game.yardsticks()["longest queue"])
+    draws = np.random.default_rng(0)
+    poor = {i: random_tree(len(own.features), len(own.actions), (), draws, 3) for i, own in enumerate(game.agents)}
+    found = refine(game, expert, poor, hydraviper.LocalEngine(lambda: game), RefineSettings(seconds=seconds, depth=3))
+    assert found.kept == (seconds > 1)
+    assert found.seconds < seconds + 10
+
+
 def test_the_command_writes_a_run_of_its_own(call, distilled):  # noqa: F811
     quick = ["--iterations", "2", "--train-budget", "4", "--valid-budget", "4", "--episodes", "20"]
     code, printed, complaint = call(

@@ -80,7 +80,8 @@ class Experience:
 
     def _of_agent(self, trees: Trees, i: int) -> np.ndarray:
         """The worth of each action in each row, own and team's, soon and later, [S, actions, 4]."""
-        seen, useful = self.observations[i], np.concatenate([own.useful for own in self._episodes])
+        seen = np.concatenate([own.observations[i] for own in self._episodes])
+        useful = np.concatenate([own.useful for own in self._episodes])
         actions = np.concatenate([own.actions[:, i] for own in self._episodes])
         earned = np.concatenate([own.earned for own in self._episodes])
         following = self._following()

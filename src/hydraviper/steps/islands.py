@@ -306,7 +306,7 @@ def _tidy(search: Search, trees: Packed) -> tuple[Packed, int]:
                 if not inner or _no_more(search, spent):
                     continue
                 shorter = graft(incumbent, incumbent.copy(), a, node, int(incumbent.nodes[a, node, side]))
-                if shorter is None or (search.allowed and not search.allowed(_unpacked(search, shorter))):
+                if shorter is None or not _is_allowed(search, shorter):
                     continue
                 gains = arena.compare(shorter, which, 0.0)
                 spent += len(gains)

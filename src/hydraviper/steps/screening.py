@@ -9,6 +9,7 @@ episode is far worse than those of the given trees, is out. A second round start
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -28,7 +29,7 @@ from hydraviper.trees.moves import Mover, Wishes
 from hydraviper.trees.packed import Packed, leaf_of, pack, unpack
 from hydraviper.trees.tree import Tree
 
-BUDGET = 200  # rollouts that a search plans with where only seconds are given
+TIMED, LEAST, PLAYING = 4, 10, 0.6  # where seconds are given: rollouts that show the pace, the fewest, part for playing
 EXPLORED, RACED = (0.22, 0.12), (0.2, 0.3)  # parts of the budget, of two rounds; the held-out check has the rest
 CANDIDATES, MOVES = 12, 1500  # in a race, and changes tried per tree on values
 JAM = 2.0  # an episode that is so many times worse than the given trees' worst one is a jam
@@ -67,7 +68,7 @@ class _Table:
 
 def search(search: Search) -> Found:
     """Two rounds of exploring, proposing and racing, then the held-out check."""
-    budget = search.settings.rollouts or BUDGET
+    budget = search.settings.rollouts or _likely(search)
     table, experience = _Table(search), Experience(search)
     best, start = search.given, "given trees"
     for turn in range(2):
@@ -84,12 +85,20 @@ def search(search: Search) -> Found:
             best = winner
         search.progress("refining", 2 + 2 * turn, 5)
     left = budget - table.played - max(2, budget // 50)  # the last part counts the nodes
-    checked = max(2, left // 2)
+    checked = 2 if best is search.given else max(2, left // 2)
     before, after = table.scores([search.given, best], HELD_OUT, checked)
     if _jams(after, before):
         best, after = search.given, before
     search.progress("refining", 5, 5)
     return Found(best, search.sign * before, search.sign * after, table.played, start)
+
+
+def _likely(search: Search) -> int:
+    """How many rollouts the seconds are likely to be enough for, by the pace of a few."""
+    begun = time.perf_counter()
+    search.engine.play(Profile(search.expert, search.given), search.seeds(SEARCH, 99, TIMED))
+    pace = (time.perf_counter() - begun) / TIMED
+    return max(LEAST, int(PLAYING * search.left() / pace))
 
 
 def _asked(search: Search, trees: Trees, observations: Observations) -> list[np.ndarray]:
@@ -243,7 +252,7 @@ def _race(search: Search, table: _Table, candidates: list[Trees], until: int) ->
         # two stay to the end: the longer both play, the sooner a rare jam shows in one of them
         running = [own for own, _ in kept[: max(2, -(-len(running) // 2))]]
         count *= 2
-    return running[0] if running and _clear(kept[0][1]) else incumbent
+    return running[0] if kept and _clear(kept[0][1]) else incumbent
 
 
 def _clear(gains: np.ndarray) -> bool:
