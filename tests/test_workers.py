@@ -127,7 +127,9 @@ def test_ctrl_c_and_a_killed_parent_leave_nobody_behind(tmp_path, ending):
     path.write_text(PROGRAM)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-    parent = subprocess.Popen([sys.executable, str(path)], env=environment, **pipes)
+    # a shell that runs these tests in the background ignores Ctrl-C, and children inherit that
+    heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    parent = subprocess.Popen([sys.executable, str(path)], env=environment, **pipes, **heeding)
     assert parent.stdout is not None
     assert parent.stdout.readline() == "playing\n"
     time.sleep(0.3)
