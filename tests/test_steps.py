@@ -155,6 +155,20 @@ def test_racing_on_common_seeds_beats_ucb_when_episodes_differ(navigation):
 
 
 @pytest.mark.parametrize("way", ["race", "ucb1", "ucb1-normal", "uniform"])
+def test_students_that_play_equally_often_play_the_same_episodes(navigation, way):
+    bandit = Bandit(np.linspace(-1, 0, 8), noise=0.0, common=10.0)
+    settings = Settings(selection=way, valid_budget=64, ucb_scale=1.0)
+    task = Task(navigation, hydraviper.shipped_expert(navigation), bandit, settings, Ledger())
+    choice = select.by_settings(task, (0,), [{0: arm} for arm in range(8)])
+    luck = {
+        pulls: {round(choice.means[arm] - bandit.means[arm], 9) for arm in range(8) if choice.pulls[arm] == pulls}
+        for pulls in set(choice.pulls) - {0}
+    }
+    assert all(len(same) == 1 for same in luck.values())
+    assert max(map(choice.pulls.count, choice.pulls)) > 1  # or this would hold of itself
+
+
+@pytest.mark.parametrize("way", ["race", "ucb1", "ucb1-normal", "uniform"])
 @pytest.mark.parametrize("budget", [1, 7, 20, 21])
 def test_tiny_validation_budgets(navigation, way, budget):
     bandit = Bandit(np.linspace(-3, 0, 20), noise=0.0)

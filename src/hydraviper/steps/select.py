@@ -1,7 +1,7 @@
 """Selection: which iteration's trees (Algorithm 4 of the paper's text, VR-UCB), and better ways to spend the rollouts.
 
 Every way returns the student with the best mean return per step and never plays more rollouts than the budget.
-Rollout k of a way uses seed k, and all students share seeds where that makes them comparable.
+The k-th rollout of every student has the same seed, so that students are compared on the same episodes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ class Arms:
         self.count = np.zeros(len(students), np.int64)
         self.sum = np.zeros(len(students))
         self.squares = np.zeros(len(students))
-        self._played = 0
 
     def __len__(self) -> int:
         return len(self.profiles)
@@ -56,13 +55,10 @@ class Arms:
         """Rollouts of the budget that remain."""
         return self.task.settings.valid_budget - int(self.count.sum())
 
-    def pull(self, arms: Sequence[int], times: int, common: bool = False) -> None:
-        """Play each of the arms `times` more; with `common`, all of them on the same seeds."""
-        seeds = []
-        for _ in arms:
-            seeds.append(rollout_seeds(self.task.settings.seed, Purpose.SELECT, self.team[0], times, self._played))
-            self._played += 0 if common else times
-        self._played += times if common else 0
+    def pull(self, arms: Sequence[int], times: int) -> None:
+        """Play each of the arms `times` more."""
+        seed, agent = self.task.settings.seed, self.team[0]
+        seeds = [rollout_seeds(seed, Purpose.SELECT, agent, times, int(self.count[arm])) for arm in arms]
         for arm, rollouts in zip(
             arms, self.task.engine.play_many([self.profiles[a] for a in arms], seeds), strict=True
         ):
@@ -91,7 +87,7 @@ def race(task: Task, team: Team, students: Sequence[Students]) -> Choice:
     running = _screened(arms, LEAST_IN_A_RACE)
     while len(running) > 1 and arms.left >= len(running):
         rounds = math.ceil(math.log2(len(running)))
-        arms.pull(running, max(1, arms.left // (rounds * len(running))), common=True)
+        arms.pull(running, max(1, arms.left // (rounds * len(running))))
         # those that are still running have played the same seeds, so their sums are comparable
         order = sorted(running, key=lambda arm: (-arms.sum[arm], arm))
         running = sorted(order[: math.ceil(len(running) / 2)])
