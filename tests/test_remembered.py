@@ -48,13 +48,17 @@ def test_nothing_is_played_twice(navigation, tmp_path, workers):
         expert, path = hydraviper.shipped_expert(navigation), tmp_path / "journal"
         engine = RememberedEngine(place, path, "game", store.policy_digest)
         first = engine.play(hydraviper.Profile(expert), SEEDS[:3], record=True)
-        engine = RememberedEngine(place, path, "game", store.policy_digest)  # another process, say
+        charged = []
+        engine = RememberedEngine(place, path, "game", store.policy_digest, charged.append)  # another process, say
         whole = engine.play(hydraviper.Profile(replace(expert, workers=2)), SEEDS, record=True)
         assert (engine.resumed, engine.remembered, engine.played) == (3, 3, 2)
+        assert len(charged) == 3
+        assert min(charged) > 0
         same(whole, hydraviper.play(navigation, expert, SEEDS, record=True))
         same(first, hydraviper.play(navigation, expert, SEEDS[:3], record=True))
         many = engine.play_many([hydraviper.Profile(expert), Staying(3)], [SEEDS[:2], SEEDS[:1]])
         assert engine.played == 3  # what was recorded also answers those who need no observations
+        assert len(charged) == 3  # once each
         same(many[0], hydraviper.play(navigation, expert, SEEDS[:2]))
         same(many[1], hydraviper.play(navigation, Staying(3), SEEDS[:1]))
         other = RememberedEngine(place, path, "another game", store.policy_digest)
@@ -84,8 +88,11 @@ def test_a_record_that_was_not_finished_is_dropped(tmp_path):
 def test_rollouts_survive_every_bit(navigation):
     played = hydraviper.play(navigation, Staying(3), SEEDS, record=True)
     odd = replace(played, measures={"time lost, s": np.array([np.pi] * 5), "a/b": np.zeros(5)})
-    same(unpack(pack(odd)), odd)
-    same(unpack(pack(replace(played, observations=None, rewards=None))), hydraviper.play(navigation, Staying(3), SEEDS))
+    again, seconds = unpack(pack(odd, 1.5))
+    same(again, odd)
+    assert seconds == 1.5
+    plain, _ = unpack(pack(replace(played, observations=None, rewards=None)))
+    same(plain, hydraviper.play(navigation, Staying(3), SEEDS))
 
 
 BUDGET = ["--iterations", "4", "--train-budget", "6", "--valid-budget", "8", "--episodes", "3", "--seed", "5"]
@@ -121,6 +128,8 @@ def test_a_killed_run_goes_on_where_it_was(call, monkeypatch):  # noqa: F811
     for field in ("score", "expert", "yardsticks", "rollouts", "selection"):
         assert first[field] == second[field]
     assert any(f"took {kept} rollouts from before" in note for note in second["notes"])
+    for step in ("collect", "select", "total"):  # half of the rollouts or more were played before
+        assert second["seconds"][step] > 0.6 * first["seconds"][step]
     assert not journal.exists()
 
 

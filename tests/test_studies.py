@@ -17,6 +17,8 @@ import pytest
 
 import hydraviper
 from hydraviper import cli, runs
+from hydraviper.games.particle import ParticleWorld
+from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.studies import results, runner
 from hydraviper.studies.catalogue import STUDIES
 from hydraviper.studies.design import Cell
@@ -305,3 +307,38 @@ def test_a_cell_of_an_older_version_is_still_known(whole):
     values = result.cell.to_json()
     del values["settings"]["features"]
     assert Cell.from_json(values).key == result.cell.key
+
+
+def test_dear_cells_go_on_and_share_what_all_of_them_play(call, monkeypatch, whole):
+    """As if rollouts were dear: a cell that was stopped is continued, and the expert is evaluated once for all."""
+    monkeypatch.setattr(ParticleWorld, "compiled", False)
+    options = ["study", "epsilon", *TINY, "--seeds", 1, "--algorithms", "0.3,0.5", "--out"]
+    play, played, stop_at = hydraviper.LocalEngine._play_here, [], 40
+
+    def counted(self, work):
+        if len(played) == stop_at:
+            raise KeyboardInterrupt
+        played.append(work)
+        return play(self, work)
+
+    monkeypatch.setattr(hydraviper.LocalEngine, "_play_here", counted)
+    assert call(*options, "stopped")[0] == 130
+    assert len(list(Path("stopped/running").glob("*/rollouts.journal"))) == 1
+    stop_at = None
+    code, printed, complaint = call(*options, "stopped")
+    assert code == 0, complaint
+    assert json.loads(printed)["cells"] == {"wanted": 2, "adopted": 0, "ran": 2, "missing": 0}
+    assert not Path("stopped/running").exists()
+    found = scores(Path("stopped"))
+    assert found == {key: score for key, score in scores(whole).items() if key in found}
+
+    needed = len(played)
+    unseen = {int(seed) for seed in rollout_seeds(0, Purpose.EVALUATE, 0, 1000)}
+    by_expert = [seeds for policy, seeds, _ in played if int(seeds[0]) in unseen and _is_expert(policy)]
+    assert len(by_expert) == next(iter(results.load(whole).values())).cell.episodes
+    assert call(*options, "undisturbed")[0] == 0
+    assert len(played) == 2 * needed
+
+
+def _is_expert(policy):
+    return isinstance(policy, hydraviper.Profile) and not policy.students

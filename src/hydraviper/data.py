@@ -250,15 +250,24 @@ class Ledger:
         self.notes: list[str] = []  # what a user should know: budgets left, warm-ups cut
         self.seconds: dict[str, float] = dict.fromkeys(STEPS, 0.0)
         self.rollouts: dict[str, int] = {"warmup": 0, "train": 0, "valid": 0}
+        self.seconds_before = 0.0  # of these, what was spent before the run was interrupted
+        self._step: str | None = None  # under way
 
     @contextmanager
     def time(self, step: str) -> Iterator[None]:
         """Charge the enclosed work to one step of the algorithm."""
-        start = time.perf_counter()
+        start, self._step = time.perf_counter(), step
         try:
             yield
         finally:
             self.seconds[step] += time.perf_counter() - start
+            self._step = None
+
+    def charge(self, seconds: float) -> None:
+        """Charge work that was done before, by a run that was interrupted, to the step under way."""
+        if self._step is not None:
+            self.seconds[self._step] += seconds
+            self.seconds_before += seconds
 
     def note(self, sentence: str) -> None:
         """Say something once."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -130,21 +130,33 @@ def subject(game: Game) -> str:
     return json.dumps([game.name, dict(game.parameters), __version__], sort_keys=True)
 
 
-def execute(run: Run, folder: Path, engine: Engine, episodes: int, command: str, progress: Progress) -> dict[str, Any]:
-    """Distill into a claimed folder and evaluate on unseen seeds; returns the object that `--json` prints."""
+def execute(
+    run: Run,
+    folder: Path,
+    engine: Engine,
+    episodes: int,
+    command: str,
+    progress: Progress,
+    references: Callable[[], evaluation.References] | None = None,
+) -> dict[str, Any]:
+    """Distill into a claimed folder and evaluate on unseen seeds; returns the object that `--json` prints.
+
+    `references` gives the expert's and the yardsticks' rollouts where somebody has them already.
+    """
     start = time.perf_counter()
     ledger = Ledger(folder / "ledger.jsonl")
     place = engine
     if isinstance(engine, PiecewiseEngine) and not getattr(run.game, "compiled", False):  # else playing is quicker
-        place = RememberedEngine(engine, folder / JOURNAL, subject(run.game), store.policy_digest)
+        place = RememberedEngine(engine, folder / JOURNAL, subject(run.game), store.policy_digest, ledger.charge)
     result = distill(run.game, run.expert, run.settings, run.variant, place, ledger, progress, run.constraints)
-    seconds = {"total": time.perf_counter() - start, **ledger.seconds}
-    fields = evaluation.evaluate(run.game, run.expert, result.profile.students, place, episodes)
+    seconds = {"total": time.perf_counter() - start + ledger.seconds_before, **ledger.seconds}
+    known = None if references is None else references()
+    fields = evaluation.evaluate(run.game, run.expert, result.profile.students, place, episodes, references=known)
     if result.refined is not None:
         fields["refined"] = refined_fields(run.game, run.expert, result.refined, place, episodes, 0)
     if isinstance(place, RememberedEngine) and place.resumed:
         ledger.note(
-            f"The run was interrupted and took {place.resumed} rollouts from before; seconds count what came after."
+            f"The run was interrupted and took {place.resumed} rollouts from before; its seconds count those, too."
         )
     progress("evaluated", 1, 1)
     summary = {

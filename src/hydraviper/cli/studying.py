@@ -62,7 +62,6 @@ def study(
     wanted = Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale, names or None)
     cells = runner.plan(chosen, wanted, given)
     with results.claimed(chosen, folder):
-        runner.clean(folder)
         adopted = [result for source in adopt or () for result in results.adopt(folder, cells, source, commit)]
         try:
             ran = _run(chosen, cells, folder, given, workers, as_json) if run else 0
@@ -70,9 +69,11 @@ def study(
             finished = results.load(folder)
             told = report.Report.of(chosen, list(finished.values()), scale)
             files = told.save(folder)
+        missing = sum(cell.key not in finished for cell, _ in cells)
+        if not missing:
+            runner.clean(folder)
         if pack:
             results.pack(folder)
-    missing = sum(cell.key not in finished for cell, _ in cells)
     counts = {"wanted": len(cells), "adopted": len(adopted), "ran": ran, "missing": missing}
     if as_json:
         paths = [str(file) for file in files]

@@ -12,8 +12,9 @@ import hashlib
 import io
 import pickle
 import struct
+import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -55,13 +56,16 @@ class RememberedEngine:
         path: Path,
         subject: str,
         digest: Callable[[Policy], str] = pickled_digest,
+        charge: Callable[[float], None] = lambda seconds: None,
     ) -> None:
-        self._engine, self._subject, self._digest = engine, subject, digest
+        """`charge` is told the seconds of every rollout that was played before this engine was made."""
+        self._engine, self._subject, self._digest, self._charge = engine, subject, digest, charge
         self._journal = Journal(path)
         self.workers = engine.workers
         self.played = 0  # rollouts that had to be played
         self.remembered = 0  # rollouts that had not
         self.resumed = len(self._journal)  # rollouts that were there at the start
+        self._not_charged = set(self._journal.keys())
 
     def play(self, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
         """Play one episode per seed; with `record`, keep the observations."""
@@ -80,10 +84,15 @@ class RememberedEngine:
             missing += [(group, episode) for episode, one in enumerate(known[-1]) if one is None]
         self.remembered += sum(len(own) for own in known) - len(missing)
 
+        last = time.perf_counter()
+
         def remember(number: int, rollouts: Rollouts) -> None:
+            nonlocal last
             group, episode = missing[number]
             _, seeds, record = groups[group]
-            self._journal.write(self._key(names[group], int(seeds[episode]), record), pack(rollouts))
+            before, last = last, time.perf_counter()  # with several workers, its share of the time that passed
+            key = self._key(names[group], int(seeds[episode]), record)
+            self._journal.write(key, pack(rollouts, last - before))
             known[group][episode] = rollouts
             self.played += 1
 
@@ -96,16 +105,16 @@ class RememberedEngine:
         ]
 
     def _recall(self, name: str, seed: int, record: bool) -> Rollouts | None:
-        content = self._journal.read(self._key(name, seed, record))
-        if content is not None:
-            return unpack(content)
-        if record:
+        key = self._key(name, seed, record)
+        if key not in self._journal and not record:
+            key = self._key(name, seed, True)
+        if key not in self._journal:
             return None
-        recorded = self._journal.read(self._key(name, seed, True))
-        if recorded is None:
-            return None
-        whole = unpack(recorded)
-        return Rollouts(whole.returns, whole.lengths, measures=whole.measures, trace=whole.trace)
+        whole, seconds = unpack(self._journal.read(key))
+        if key in self._not_charged:
+            self._not_charged.remove(key)
+            self._charge(seconds)
+        return whole if record else Rollouts(whole.returns, whole.lengths, measures=whole.measures, trace=whole.trace)
 
     def _key(self, name: str, seed: int, record: bool) -> bytes:
         return hashlib.sha256(f"{self._subject}\n{name}\n{seed}\n{record}".encode()).digest()
@@ -125,6 +134,13 @@ class Journal:
     def __len__(self) -> int:
         return len(self._at)
 
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._at
+
+    def keys(self) -> Iterator[bytes]:
+        """The names of all records."""
+        return iter(self._at)
+
     def write(self, key: bytes, content: bytes) -> None:
         """Add a record; it is in the file, and not in this process only, when this returns."""
         with self.path.open("ab") as file:
@@ -132,10 +148,8 @@ class Journal:
             file.write(_HEAD.pack(_MAGIC, key, len(content), zlib.crc32(key + content)) + content)
         self._at[key] = start, len(content)
 
-    def read(self, key: bytes) -> bytes | None:
-        """A record's content, if there is one."""
-        if key not in self._at:
-            return None
+    def read(self, key: bytes) -> bytes:
+        """The content of a record that is there."""
         start, length = self._at[key]
         with self.path.open("rb") as file:
             file.seek(start)
@@ -157,22 +171,24 @@ class Journal:
         return end
 
 
-def pack(rollouts: Rollouts) -> bytes:
-    """Rollouts as bytes, every bit of them; nothing is pickled."""
+def pack(rollouts: Rollouts, seconds: float = 0.0) -> bytes:
+    """Rollouts as bytes, every bit of them, and the seconds that they took; nothing is pickled."""
     arrays = {"returns": rollouts.returns, "lengths": rollouts.lengths, "names": np.array(list(rollouts.measures), str)}
     arrays |= {f"measure.{k}": values for k, values in enumerate(rollouts.measures.values())}
     arrays |= {f"seen.{i}": seen for i, seen in enumerate(rollouts.observations or ())}
     optional = {"rewards": rollouts.rewards, "trace": rollouts.trace}
     arrays |= {name: values for name, values in optional.items() if values is not None}
+    arrays["seconds"] = np.array(seconds)
     file = io.BytesIO()
     np.savez_compressed(file, allow_pickle=False, **arrays)
     return file.getvalue()
 
 
-def unpack(content: bytes) -> Rollouts:
-    """The rollouts that `pack` wrote."""
+def unpack(content: bytes) -> tuple[Rollouts, float]:
+    """The rollouts that `pack` wrote, and their seconds."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         seen = tuple(arrays[f"seen.{i}"] for i in range(sum(name.startswith("seen.") for name in arrays.files)))
         measures = {str(name): arrays[f"measure.{k}"] for k, name in enumerate(arrays["names"])}
         rewards, trace = (arrays[name] if name in arrays.files else None for name in ("rewards", "trace"))
-        return Rollouts(arrays["returns"], arrays["lengths"], seen or None, measures, rewards, trace)
+        seconds = float(arrays["seconds"]) if "seconds" in arrays.files else 0.0  # a journal of an older version
+        return Rollouts(arrays["returns"], arrays["lengths"], seen or None, measures, rewards, trace), seconds

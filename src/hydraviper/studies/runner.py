@@ -1,16 +1,18 @@
 """Runs the cells of a study: finished ones never again, several at once unless runtime is measured.
 
-A cell's result is written whole by whoever ran it, so a study may be killed at any moment and called again.
+A cell's result is written whole by whoever ran it, so a study may be killed at any moment and called again. Where
+rollouts are dear, a cell that was under way goes on from its journal, and cells of a game share one for what all of
+them play: the expert and the yardsticks on the unseen episodes.
 """
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import multiprocessing
 import os
 import shutil
 import signal
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +26,7 @@ from typing import Any
 from hydraviper import evaluation, runs
 from hydraviper.data import InputError, JobError
 from hydraviper.engines.local import LocalEngine
+from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.games import catalogue
@@ -34,6 +37,7 @@ from hydraviper.studies.results import Result
 from hydraviper.trees import file
 from hydraviper.variants import VARIANTS
 
+RUNNING = "running"
 Progress = Callable[[int, int, float | None], None]  # cells done, of how many, seconds left if they can be told
 
 
@@ -204,18 +208,28 @@ def _refine(job: Job, game: Game, expert: StoredExpert) -> dict[str, Any]:
 
 @contextmanager
 def _scratch(job: Job) -> Iterator[Path]:
-    """A run's folder that is thrown away."""
-    parent = job.folder / "running"
-    parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=parent) as place:
-        yield Path(place)
+    """A run's folder that is thrown away when the cell is finished."""
+    place = job.folder / RUNNING / job.cell.name
+    place.mkdir(parents=True, exist_ok=True)
+    yield place
+    shutil.rmtree(place)
 
 
 def _run_into(place: Path, job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> dict[str, Any]:
     cell = job.cell
     run = runs.Run(game, expert, VARIANTS[cell.algorithm], cell.settings)
-    summary = runs.execute(run, place, engine, cell.episodes, cell.command, lambda step, done, of: None)
+    shared = None if getattr(game, "compiled", False) else lambda: _references(job, game, expert, engine)
+    summary = runs.execute(run, place, engine, cell.episodes, cell.command, lambda step, done, of: None, shared)
     return {**summary, "out": None}
+
+
+def _references(job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> evaluation.References:
+    """The expert and the yardsticks on the unseen episodes, played by one of the cells for all."""
+    path = job.folder / RUNNING / f"{game.name}-{job.cell.expert_hash}.journal"
+    with path.with_suffix(".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait rather than play the same
+        remembered = RememberedEngine(engine, path, runs.subject(game), store.policy_digest)
+        return evaluation.play_references(game, expert, remembered, job.cell.episodes)
 
 
 _KINDS: dict[str, Callable[[Job, Game, StoredExpert], dict[str, Any]]] = {"distill": _distill, "refined": _refine}
@@ -234,8 +248,8 @@ def _attempt(job: Job) -> tuple[float, str | None]:
 
 
 def clean(folder: Path) -> None:
-    """Remove what a killed study left half done."""
-    shutil.rmtree(folder / "running", ignore_errors=True)
+    """Remove what was kept for cells that were under way."""
+    shutil.rmtree(folder / RUNNING, ignore_errors=True)
 
 
 # --------------------------------------------------------------------------- several at once
