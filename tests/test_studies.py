@@ -266,11 +266,13 @@ def test_plans_name_every_cell_once():
     for name, count in counts.items():
         games = ["cooperative-navigation", "physical-deception"]
         cells = [cell for cell, _ in runner.plan(STUDIES[name], runner.Wanted(2, games), {})]
-        assert len(cells) == 2 * 2 * count
+        experts = sum(len(STUDIES[name].experts[game]) for game in games)
+        assert len(cells) == 2 * experts * count
         assert len({cell.key for cell in cells}) == len({cell.name for cell in cells})
         assert all(Cell.from_json(json.loads(json.dumps(cell.to_json()))) == cell for cell in cells)
         # a default may be one arm's own value: the same cell then, twice
-        assert len({cell.key for cell in cells}) >= len(cells) - 2 * 2
+        assert len({cell.key for cell in cells}) >= len(cells) - 2 * experts
+        assert all("--drop-quantile" in cell.command and "--ucb-scale" in cell.command for cell in cells)
     arms = [arm.key for study in STUDIES.values() for arm in study.arms]
     assert all(len({arm.key for arm in study.arms}) == len(study.arms) for study in STUDIES.values()), arms
 

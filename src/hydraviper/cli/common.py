@@ -69,7 +69,10 @@ ConstraintsFile = Annotated[
     Path | None,
     typer.Option("--constraints", help="Properties (TOML) that the trees must have; `shipped`: the game's."),
 ]
-DropQuantile = Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")]
+DropQuantile = Annotated[
+    float | None,
+    typer.Option(help="The paper's epsilon as a quantile of the first weights; default: what suits the game."),
+]
 CORES = os.cpu_count() or 1
 
 
@@ -102,7 +105,12 @@ def expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, w
     return replace(expert, workers=workers)
 
 
-EXPERTS = ("maddpg", "idqn", "mplight")  # ways to train; each also names the expert that ships, where there is one
+EXPERTS = (
+    "maddpg",
+    "maddpg-open",
+    "idqn",
+    "mplight",
+)  # ways to train; each also names the expert that ships, where there is one
 
 
 def is_file(path: Path | None) -> bool:
@@ -122,16 +130,17 @@ def engine_for(game: Game, workers: int) -> LocalEngine:
 
 
 def settings_for(game: Game, budget: Budget, train: int | None, valid: int | None, **others: Any) -> Settings:
-    """Settings with the game's own budgets, unless others are given."""
+    """Settings with what suits the game, unless others are given; None is what was not given."""
     suits = game.recommended
     default = suits.low if budget is Budget.low else suits.high
     return Settings(
         **{
             "ucb_scale": suits.ucb_scale,
+            "drop_quantile": suits.drop_quantile,
             "rollouts_per_iteration": suits.rollouts_per_iteration,
             "train_budget": default[0] if train is None else train,
             "valid_budget": default[1] if valid is None else valid,
-            **others,
+            **{name: value for name, value in others.items() if value is not None},
         }
     )
 

@@ -65,7 +65,7 @@ def distill(
     teams: Annotated[int, typer.Option(help="Teams that a partition makes.")] = 2,
     selection: Annotated[str, typer.Option(help="race, ucb1 (the paper's), ucb1-normal or uniform.")] = "race",
     ucb_scale: Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")] = None,
-    drop_quantile: DropQuantile = Settings.drop_quantile,
+    drop_quantile: DropQuantile = None,
     constraints: ConstraintsFile = None,
     prices: Annotated[str, typer.Option("--price", help="What each constraint costs: each, all or none.")] = "each",
     refine: Annotated[float, typer.Option(help="Seconds of direct search for better trees in the end.")] = 0.0,
@@ -97,7 +97,7 @@ def distill(
         selection=selection,
         drop_quantile=drop_quantile,
         refine_seconds=refine,
-        **({} if ucb_scale is None else {"ucb_scale": ucb_scale}),
+        ucb_scale=ucb_scale,
     )
     keeping = None if constraints is None else constraints_for(made, constraints, settings)
     if prices not in runs.PRICES:
@@ -147,7 +147,7 @@ def compare(
     iterations: Iterations = 100,
     depth: Depth = 4,
     selection: Annotated[str, typer.Option(help="How HYDRAVIPER selects.")] = "race",
-    drop_quantile: DropQuantile = Settings.drop_quantile,
+    drop_quantile: DropQuantile = None,
     expert: ExpertFile = None,
     workers: Workers = CORES,
     episodes: Episodes = None,

@@ -15,6 +15,7 @@ from rich.table import Column, Table
 from hydraviper import evaluation
 from hydraviper.cli.common import (
     CORES,
+    EXPERTS,
     AsJson,
     GameName,
     Seed,
@@ -59,7 +60,7 @@ def games(as_json: AsJson = False) -> None:
 @app.command()
 def train(
     game: GameName,
-    algorithm: Annotated[str | None, typer.Option(help="maddpg, idqn, mplight; default: what suits the game.")] = None,
+    algorithm: Annotated[str | None, typer.Option(help=f"{', '.join(EXPERTS)}; default: what suits the game.")] = None,
     episodes: Annotated[int | None, typer.Option(help="Episodes to train for.")] = None,
     seed: Seed = 0,
     workers: Workers = CORES,
@@ -131,7 +132,19 @@ def _train_mplight(
     return training.expert, [asdict(point) for point in training.curve]
 
 
-TRAINERS = {"maddpg": _train_maddpg, "idqn": _train_idqn, "mplight": _train_mplight}
+def _train_maddpg_open(
+    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
+) -> Trained:
+    """MADDPG as in the paper: actors also look at what opponents must not know."""
+    return _train_maddpg(game, {**changed, "keep_secrets": False}, engine, show)
+
+
+TRAINERS = {
+    "maddpg": _train_maddpg,
+    "maddpg-open": _train_maddpg_open,
+    "idqn": _train_idqn,
+    "mplight": _train_mplight,
+}
 
 
 def _describe(game: Game) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def train(
     about = {
         "game": game.name,
         "parameters": dict(game.parameters),
-        "algorithm": "maddpg",
+        "algorithm": "maddpg" if settings.keep_secrets or not getattr(game, "secrets", ()) else "maddpg-open",
         "settings": asdict(settings),
         "validation": {"score": score, "episodes": settings.evaluation_episodes},
     }

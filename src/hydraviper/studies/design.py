@@ -14,8 +14,18 @@ from hydraviper.settings import Settings
 from hydraviper.studies.published import COLOGNE, DECEPTION, GAMES, INGOLSTADT, NAVIGATION
 
 LEVELS = ("high", "mid", "low")  # of a budget; mid is half of high
-PAPER_EXPERTS = {NAVIGATION: ("maddpg",), DECEPTION: ("maddpg",), COLOGNE: ("mplight",), INGOLSTADT: ("mplight",)}
-BETTER_EXPERTS = {**PAPER_EXPERTS, COLOGNE: ("mplight", "idqn"), INGOLSTADT: ("mplight", "idqn")}
+PAPER_EXPERTS = {
+    NAVIGATION: ("maddpg",),
+    DECEPTION: ("maddpg-open",),  # the paper's defenders may act on the goal
+    COLOGNE: ("mplight",),
+    INGOLSTADT: ("mplight",),
+}
+BETTER_EXPERTS = {
+    **PAPER_EXPERTS,
+    DECEPTION: ("maddpg-open", "maddpg"),
+    COLOGNE: ("mplight", "idqn"),
+    INGOLSTADT: ("mplight", "idqn"),
+}
 
 
 @dataclass(frozen=True)
@@ -128,10 +138,11 @@ class Cell:
         default, names = Settings().to_json(), {"most_leaves": "leaves"}
         values = {"algorithm": self.algorithm, **self.settings.to_json(), "episodes": self.episodes}
         values.pop("rollouts_per_iteration")
+        told = ("seed", "ucb_scale", "drop_quantile")  # whatever they are: games have defaults of their own
         changed = [
             f"--{names.get(name, name).replace('_', '-')} {value}"
             for name, value in values.items()
-            if value is not None and (name == "seed" or value != default.get(name))
+            if value is not None and (name in told or value != default.get(name))
         ]
         expert = [] if self.expert == "maddpg" else [f"--expert {self.expert}"]
         refine = [f"--refine {self.refine:g}"] if self.refine else []
@@ -155,6 +166,7 @@ def settings_of(arm: Arm, game: Game) -> Settings:
     budgets = {"high": suits.high, "mid": (suits.high[0] // 2, suits.high[1] // 2), "low": suits.low}
     chosen = {
         "ucb_scale": suits.ucb_scale,
+        "drop_quantile": suits.drop_quantile,
         "rollouts_per_iteration": suits.rollouts_per_iteration,
         "train_budget": budgets[arm.train][0],
         "valid_budget": budgets[arm.valid][1],
