@@ -91,13 +91,13 @@ def test_worse_by_an_unclear_amount_is_not_decided():
 def test_clustering_is_judged_and_its_teams_are_numbered():
     means = {"none": 20.0, "graph-metis": 20.2, "marginal-kmeans": 20.1, "marginal-metis": 19.9, "random": 40.0}
     seconds = {**dict.fromkeys(means, 5.0), "none": 9.0}
-    told = made("clustering", means, seconds=seconds, game=IC, expert="mplight")
+    told = made("clustering", means, seconds=seconds, game=IC, expert="mplight-joint")
     assert told.answers[0].verdict == HOLDS
     words = report.to_markdown(told)
     assert "| random | 5,000 / 5,000 | [[2, 4, 6], [1, 3, 5, 7]] | [[1, 2, 3, 6, 7], [4, 5]] |" in words
     assert "11,263.8 ± 55.8" in words
     assert "5 of 500" in words  # jammed episodes
-    slower = made("clustering", means, seconds={**seconds, "graph-metis": 11.0}, game=IC, expert="mplight")
+    slower = made("clustering", means, seconds={**seconds, "graph-metis": 11.0}, game=IC, expert="mplight-joint")
     assert slower.answers[0].verdict == FAILS
 
 

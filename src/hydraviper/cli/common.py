@@ -53,7 +53,7 @@ RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or
 AgentName = Annotated[str | None, typer.Option("--agent", help="One agent's tree; default: all.")]
 ExpertFile = Annotated[
     Path | None,
-    typer.Option("--expert", help="A file made by `train`, or idqn, mplight or maddpg for one that ships."),
+    typer.Option("--expert", help="A file made by `train`, or a name (idqn, mplight, ...) for one that ships."),
 ]
 Workers = Annotated[int, typer.Option(help="Cores to use; the result does not depend on it.")]
 Seed = Annotated[int, typer.Option(help="Names every random choice.")]
@@ -105,12 +105,8 @@ def expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, w
     return replace(expert, workers=workers)
 
 
-EXPERTS = (
-    "maddpg",
-    "maddpg-open",
-    "idqn",
-    "mplight",
-)  # ways to train; each also names the expert that ships, where there is one
+TRAINED_BY = ("maddpg", "maddpg-open", "idqn", "mplight")  # ways to train
+EXPERTS = (*TRAINED_BY, "mplight-joint")  # names for what ships, where there is one
 
 
 def is_file(path: Path | None) -> bool:

@@ -15,7 +15,7 @@ from rich.table import Column, Table
 from hydraviper import evaluation
 from hydraviper.cli.common import (
     CORES,
-    EXPERTS,
+    TRAINED_BY,
     AsJson,
     GameName,
     Seed,
@@ -60,7 +60,9 @@ def games(as_json: AsJson = False) -> None:
 @app.command()
 def train(
     game: GameName,
-    algorithm: Annotated[str | None, typer.Option(help=f"{', '.join(EXPERTS)}; default: what suits the game.")] = None,
+    algorithm: Annotated[
+        str | None, typer.Option(help=f"{', '.join(TRAINED_BY)}; default: what suits the game.")
+    ] = None,
     episodes: Annotated[int | None, typer.Option(help="Episodes to train for.")] = None,
     seed: Seed = 0,
     workers: Workers = CORES,

@@ -330,7 +330,7 @@ def _named(game: Game, expert: CriticExpert, settings: CriticSettings) -> Networ
     about = {
         "game": game.name,
         "parameters": dict(game.parameters),
-        "algorithm": f"{name}, fitted critic",
+        "algorithm": f"{name}-joint",
         "settings": asdict(settings),
         "policy": origin,
     }

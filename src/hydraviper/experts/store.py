@@ -235,10 +235,13 @@ def shipped(game: Game, algorithm: str | None = None) -> StoredExpert:
     experts = [own for own in all_shipped(game) if algorithm in (None, own.about.get("algorithm"))]
     if not experts:
         parameters = ",".join(f"{name}={value}" for name, value in game.parameters.items())
-        how = "" if algorithm is None else f" --algorithm {algorithm}"
+        spec = f"{game.name}:{parameters}"
+        make = f"train {spec}" if algorithm is None else f"train {spec} --algorithm {algorithm}"
+        if algorithm is not None and algorithm.endswith("-joint"):
+            make = f"critic {spec} --expert {algorithm.removesuffix('-joint')}"
         raise InputError(
-            f"no expert {f'of {algorithm} ' if algorithm else ''}ships for {game.name}:{parameters}: train one with "
-            f"`hydraviper train {game.name}:{parameters}{how}` and pass it with --expert FILE."
+            f"no expert {f'of {algorithm} ' if algorithm else ''}ships for {spec}: make one with "
+            f"`hydraviper {make}` and pass it with --expert FILE."
         )
     return experts[0]
 

@@ -14,6 +14,7 @@ STUDY = Study(
         for partition in PARTITIONS
     ),
     games=(INGOLSTADT,),
+    experts={INGOLSTADT: ("mplight-joint",)},  # local values cannot tell who influences whom
     figures=("bars", "tradeoff"),
     reference="none",
     questions=("rq3",),

@@ -92,7 +92,8 @@ class Row:
     @property
     def of_the_paper(self) -> bool:
         """Whether it was distilled from the kind of expert that the paper has, at full scale."""
-        return self.expert.split()[0] in PAPER_EXPERTS.get(self.game, ()) and self.results[0].cell.scale == 1
+        kind = self.expert.split()[0].removesuffix("-joint")
+        return kind in PAPER_EXPERTS.get(self.game, ()) and self.results[0].cell.scale == 1
 
     @property
     def _changed(self) -> set[str]:
