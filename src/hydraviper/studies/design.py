@@ -28,6 +28,11 @@ BETTER_EXPERTS = {
 }
 
 
+def titled(game: str, expert: str) -> str:
+    """A game, with the expert where there is a choice."""
+    return game if BETTER_EXPERTS.get(game) == (expert,) else f"{game}, {expert} expert"
+
+
 @dataclass(frozen=True)
 class Arm:
     """What is compared within each game: an algorithm at a budget, with settings of its own."""

@@ -8,6 +8,7 @@ from math import isfinite
 
 from hydraviper.charts import fixed
 from hydraviper.studies import statistics
+from hydraviper.studies.design import titled
 from hydraviper.studies.drawing import Bar, Group, Point, bar_chart, scatter
 from hydraviper.studies.tables import STEPS, Row, by_game
 from hydraviper.trees.svg import PALETTE
@@ -39,7 +40,7 @@ def bars(rows: Sequence[Row]) -> list[Figure]:
         legend = {row.arm.name: colours[_look(row)] for row in own} if named else {}
         line = float(own[0].first["expert"]["mean"])
         svg = bar_chart(f"{score} ({better} is better)", drawn, legend, line, labels=not named)
-        figures.append(Figure(_heading(game, expert), svg))
+        figures.append(Figure(titled(game, expert), svg))
     return figures
 
 
@@ -56,7 +57,7 @@ def tradeoff(rows: Sequence[Row]) -> list[Figure]:
             float(own[0].first["expert"]["mean"]),
             own[0].lower_is_better,
         )
-        figures.append(Figure(f"{_heading(game, expert)}: seconds against score", svg))
+        figures.append(Figure(f"{titled(game, expert)}: seconds against score", svg))
     return figures
 
 
@@ -70,15 +71,11 @@ def steps(rows: Sequence[Row]) -> list[Figure]:
             for step, title in STEPS.items()
         ]
         legend = {row.arm.name: colours[_look(row)] for row in own}
-        figures.append(Figure(_heading(game, expert), bar_chart("seconds", groups, legend, None, from_zero=True)))
+        figures.append(Figure(titled(game, expert), bar_chart("seconds", groups, legend, None, from_zero=True)))
     return figures
 
 
 FIGURES: dict[str, Callable[[Sequence[Row]], list[Figure]]] = {"bars": bars, "tradeoff": tradeoff, "steps": steps}
-
-
-def _heading(game: str, expert: str) -> str:
-    return game if expert == "maddpg" else f"{game}, {expert} expert"
 
 
 def _look(row: Row) -> str:

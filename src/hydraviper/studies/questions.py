@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hydraviper.studies import published, statistics
+from hydraviper.studies.design import titled
 from hydraviper.studies.statistics import Interval
 from hydraviper.studies.tables import Row, by_game, worsening
 
@@ -218,4 +219,4 @@ def _title(row: Row) -> str:
 
 def _where(game: str, expert: str, level: str) -> str:
     budget = {"high/high": "high budget", "low/low": "low budget", "": ""}.get(level, f"budget {level}")
-    return ", ".join(filter(None, (game, "" if expert == "maddpg" else f"{expert} expert", budget)))
+    return ", ".join(filter(None, (titled(game, expert), budget)))

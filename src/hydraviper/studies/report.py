@@ -16,7 +16,7 @@ from typing import Any
 from hydraviper.charts import figure, fixed, table
 from hydraviper.report.style import STYLE
 from hydraviper.studies import published, questions, statistics
-from hydraviper.studies.design import Study
+from hydraviper.studies.design import Study, titled
 from hydraviper.studies.figures import FIGURES
 from hydraviper.studies.questions import Answer
 from hydraviper.studies.results import Result
@@ -172,7 +172,7 @@ def _timing(every: Sequence[Result]) -> str:
 def _tables(report: Report) -> list[Table]:
     tables = []
     for (game, expert), rows in by_game(report.rows).items():
-        title = game if expert == "maddpg" else f"{game}, {expert} expert"
+        title = titled(game, expert)
         tables += [_scores(title, rows), _spread(title, rows, report)]
         for part in (_beside(title, rows), _steps(title, rows, report), _teams(title, rows)):
             if part.lines:
