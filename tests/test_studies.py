@@ -76,6 +76,8 @@ def test_a_cell_is_what_distill_prints(call):
     (path,) = Path("s/cells").glob("*.json")
     document = json.loads(path.read_text())
     assert {"cell", "summary", "commit", "machine", "command"} <= set(document)
+    assert "study budgets" in document["command"]
+    assert "--out" not in document["command"]
     assert {"game", "algorithm", "settings", "expert", "seed", "episodes", "scale"} <= set(document["cell"])
     code, printed, _ = call(*document["summary"]["command"].split()[1:], "--workers", 1, "--json")
     summary = json.loads(printed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -172,9 +172,16 @@ def check_episodes(episodes: int) -> None:
         raise InputError(f"--episodes must be at least 2, not {episodes}: one episode has no interval.")
 
 
-def command_line() -> str:
-    """What was typed."""
-    return shlex.join(["hydraviper", *sys.argv[1:]])
+def command_line(without: Collection[str] = ()) -> str:
+    """What was typed, without some options and their values."""
+    words = iter(sys.argv[1:])
+    told = []
+    for word in words:
+        if word in without:
+            next(words, None)
+        elif word.partition("=")[0] not in without:
+            told.append(word)
+    return shlex.join(["hydraviper", *told])
 
 
 @contextmanager

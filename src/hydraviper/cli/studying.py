@@ -19,6 +19,8 @@ from hydraviper.studies import check as checking
 from hydraviper.studies.design import Arm, Cell, Study, check_scale
 from hydraviper.studies.runner import Job, Wanted
 
+PLACES = ("--out", "--adopt")  # folders of one machine, of no use to who reads a result elsewhere
+
 
 @app.command()
 def study(
@@ -135,7 +137,7 @@ def _run(
     known = results.load(folder)
     at_once, inside = (1, workers) if study.timed else (workers, 1)
     jobs = [
-        Job(cell, arm.key, folder.resolve(), given, command_line(), at_once == 1, inside)
+        Job(cell, arm.key, folder.resolve(), given, command_line(PLACES), at_once == 1, inside)
         for cell, arm in cells
         if cell.key not in known
     ]
