@@ -242,6 +242,7 @@ def _run_into(folder, settings, episodes):
         ("--scale must be more than 0", ["table1", "--scale", "0"]),
         ("--scale must be more than 0", ["table1", "--scale", "2"]),
         ("there is no expert file", ["table1", "--expert", "nobody.safetensors"]),
+        ("is no folder", ["table1", "--adopt", "nowhere"]),
         ("--sample must be at least 1", ["table1", "--check", "--sample", "0"]),
         ("there are no finished cells", ["table1", "--check"]),
     ],

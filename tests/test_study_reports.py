@@ -79,6 +79,13 @@ def test_answers_to_the_research_questions(means, seconds, seeds, verdicts):
     assert all(answer.sentence.startswith(answer.verdict) for answer in told.answers)
 
 
+def test_baselines_are_missed_only_with_the_papers_expert():
+    told = made("table1", {"hydraviper": 8.0}, game=IC, expert="idqn")
+    assert "not run yet" not in report.to_markdown(told)
+    told = made("table1", {"hydraviper": 8.0}, game=IC, expert="mplight")
+    assert "not run yet" in report.to_markdown(told)
+
+
 def test_worse_by_an_unclear_amount_is_not_decided():
     """Between better and worse by more than 5 %: the interval decides, not the mean."""
     study = STUDIES["table1"]

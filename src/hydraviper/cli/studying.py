@@ -56,6 +56,8 @@ def study(
     check_scale(scale)
     folder = out_folder or Path("results") / chosen.name
     results.check(chosen, folder)
+    for source in adopt or ():
+        results.check_source(source)
     names = [name for name in expert or () if any(name in known for known in chosen.experts.values())]
     given = experts.read([Path(file) for file in expert or () if file not in names])
     if check:

@@ -144,13 +144,17 @@ def pack(folder: Path) -> int:
     return len(found)
 
 
+def check_source(source: Path) -> None:
+    """Refuse to adopt from what is no folder."""
+    if not source.is_dir():
+        raise InputError(f"{source} is no folder: pass one with runs or with results of a study to --adopt.")
+
+
 def adopt(folder: Path, wanted: Iterable[tuple[Cell, Arm]], source: Path, made_from: str | None = None) -> list[Result]:
     """Take what is finished elsewhere: run folders, and results of other studies, whose cells match exactly.
 
     Run folders do not say which commit they were `made_from`; they are taken to be of this machine.
     """
-    if not source.is_dir():
-        raise InputError(f"{source} is no folder: pass one with runs or with results of a study to --adopt.")
     offers = {_as_run(result.cell): result for result in _offered(source, made_from)}
     taken = []
     for cell, arm in wanted:
