@@ -116,6 +116,9 @@ def test_series_and_ablations_are_judged():
     assert made("ablation", parts).answers[0].verdict == HOLDS
     assert made("ablation", {**parts, "without TR-A": 141.0}).answers[0].verdict == FAILS
     assert made("refined", {"none": 142.0, "10 s": 139.0}).answers[0].verdict == HOLDS
+    same = made("features", {"imitation": 200.0, **BASE})
+    assert HOLDS not in [claim.verdict for claim in same.answers[0].claims]
+    assert {row.published is None for row in same.rows if row.arm.group == "derived features"} == {True}
     assert made("runtime", BASE, seconds={"hydraviper": 3.0}).answers[0].verdict == HOLDS
 
 

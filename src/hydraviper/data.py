@@ -113,7 +113,6 @@ class Recommended:
     high: tuple[int, int] = (5000, 5000)
     rollouts_per_iteration: int = 50
     ucb_scale: float = 4.0
-    drop_quantile: float = 0.3
     evaluation_episodes: int = 2000
 
 

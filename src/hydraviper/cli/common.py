@@ -69,10 +69,7 @@ ConstraintsFile = Annotated[
     Path | None,
     typer.Option("--constraints", help="Properties (TOML) that the trees must have; `shipped`: the game's."),
 ]
-DropQuantile = Annotated[
-    float | None,
-    typer.Option(help="The paper's epsilon as a quantile of the first weights; default: what suits the game."),
-]
+DropQuantile = Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")]
 CORES = os.cpu_count() or 1
 
 
@@ -105,7 +102,7 @@ def expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, w
     return replace(expert, workers=workers)
 
 
-TRAINED_BY = ("maddpg", "maddpg-open", "idqn", "mplight")  # ways to train
+TRAINED_BY = ("maddpg", "idqn", "mplight")  # ways to train
 EXPERTS = (*TRAINED_BY, "mplight-joint")  # names for what ships, where there is one
 
 
@@ -132,7 +129,6 @@ def settings_for(game: Game, budget: Budget, train: int | None, valid: int | Non
     return Settings(
         **{
             "ucb_scale": suits.ucb_scale,
-            "drop_quantile": suits.drop_quantile,
             "rollouts_per_iteration": suits.rollouts_per_iteration,
             "train_budget": default[0] if train is None else train,
             "valid_budget": default[1] if valid is None else valid,

@@ -134,16 +134,8 @@ def _train_mplight(
     return training.expert, [asdict(point) for point in training.curve]
 
 
-def _train_maddpg_open(
-    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
-) -> Trained:
-    """MADDPG as in the paper: actors also look at what opponents must not know."""
-    return _train_maddpg(game, {**changed, "keep_secrets": False}, engine, show)
-
-
 TRAINERS = {
     "maddpg": _train_maddpg,
-    "maddpg-open": _train_maddpg_open,
     "idqn": _train_idqn,
     "mplight": _train_mplight,
 }

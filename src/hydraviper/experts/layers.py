@@ -23,17 +23,17 @@ class Sizes(NamedTuple):
     actions: tuple[int, ...]
     groups: tuple[Team, ...]  # who shares a reward, and so a critic: the teams, and everybody else alone
     opponents: Team  # agents outside all teams
-    looked_at: tuple[tuple[bool, ...], ...]  # per agent: the features that its actor may use
+    public: tuple[tuple[bool, ...], ...]  # per agent: the features that are no secrets of the game
 
     @staticmethod
-    def of(game: Game, share_team_reward: bool, keep_secrets: bool) -> Sizes:
+    def of(game: Game, share_team_reward: bool) -> Sizes:
         """Read them from a game."""
         opponents = tuple(sorted(set(range(len(game.agents))).difference(*game.teams)))
         teams = game.teams if share_team_reward else [(i,) for team in game.teams for i in team]
         features, actions = zip(*((len(agent.features), len(agent.actions)) for agent in game.agents), strict=True)
-        secrets = getattr(game, "secrets", ()) if keep_secrets else ()
-        looked_at = tuple(tuple(name not in secrets for name in agent.features) for agent in game.agents)
-        return Sizes(features, actions, (*teams, *((i,) for i in opponents)), opponents, looked_at)
+        secrets = getattr(game, "secrets", ())
+        public = tuple(tuple(name not in secrets for name in agent.features) for agent in game.agents)
+        return Sizes(features, actions, (*teams, *((i,) for i in opponents)), opponents, public)
 
     @property
     def group_of(self) -> list[int]:

@@ -50,7 +50,7 @@ class MaddpgSettings:
     actor_pace: float = 1.0  # learning rate of the teams' actors, as a multiple
     opponent_pace: float = 1.0  # and of actors outside all teams
     share_team_reward: bool = True  # every member of a team is paid the team's mean reward
-    keep_secrets: bool = True  # actors do not look at the game's secrets, so nobody can read them from what they do
+    secrecy: float = 0.05  # what an actor pays per nat by which its actions depend on the game's secrets
     evaluation_episodes: int = 1_000  # greedy, on fixed validation seeds
     evaluations: int = 20  # points of the curve
     critic_updates: int = 20_000  # at the end, for the critics alone: the value of the greedy actors
@@ -60,6 +60,8 @@ class MaddpgSettings:
         for name in ("episodes", "games", "steps_per_update", "hidden", "batch", "replay", "evaluations"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.secrecy < 0:
+            raise InputError(f"secrecy must be at least 0, not {self.secrecy:g}.")
 
 
 def recommended(game: Game) -> MaddpgSettings:
@@ -69,7 +71,7 @@ def recommended(game: Game) -> MaddpgSettings:
     they do; the replay forgets nothing, so that nobody unlearns the answer to an earlier way of playing; and the rate
     falls further, so that the two sides come to rest.
     """
-    if not Sizes.of(game, share_team_reward=True, keep_secrets=True).opponents:
+    if not Sizes.of(game, share_team_reward=True).opponents:
         return MaddpgSettings()
     often = MaddpgSettings(episodes=80_000, games=100, steps_per_update=50, replay=4_000_000)
     return replace(often, training_critic_hidden=128, logit_penalty=3e-4, final_learning_rate=3e-5, actor_pace=1 / 3)
@@ -108,7 +110,7 @@ def train(
     the opponents that leave least to their best rival.
     """
     settings = settings or recommended(game)
-    trainer = _Trainer(game, Sizes.of(game, settings.share_team_reward, settings.keep_secrets), settings)
+    trainer = _Trainer(game, Sizes.of(game, settings.share_team_reward), settings)
     checkpoints: list[tuple[Progress, list[Network]]] = []
     for progress, actors in trainer.run():
         checkpoints.append((progress, actors))
@@ -119,7 +121,7 @@ def train(
     about = {
         "game": game.name,
         "parameters": dict(game.parameters),
-        "algorithm": "maddpg" if settings.keep_secrets or not getattr(game, "secrets", ()) else "maddpg-open",
+        "algorithm": "maddpg",
         "settings": asdict(settings),
         "validation": {"score": score, "episodes": settings.evaluation_episodes},
     }
@@ -259,9 +261,6 @@ class _Rule:
         """Fresh networks."""
         hidden, pairs = self.settings.hidden, zip(self.sizes.features, self.sizes.actions, strict=True)
         actors = [fresh_network(random, features, hidden, hidden, actions) for features, actions in pairs]
-        for actor, looked_at in zip(actors, self.sizes.looked_at, strict=True):
-            weight, bias = actor[0]
-            actor[0] = (weight * np.array(looked_at)[:, None], bias)
         critics = self.fresh_critics(random, self.settings.training_critic_hidden)
         return _Learner(actors, critics, actors, critics, self.forget(actors), self.forget(critics))
 
@@ -309,10 +308,13 @@ class _Rule:
             joint = self.sizes.joint_input(batch.observations, jnp.where(mates, present, batch.actions))
             own = slice(ends[i] - self.sizes.actions[i], ends[i])
             values = value_of_each_action(learner.critics[group], joint, own)
-            # a feature that is not looked at has no weight at the start and no gradient ever after
-            logits = forward(actor, batch.observations[i] * np.array(self.sizes.looked_at[i]))
+            logits = forward(actor, batch.observations[i])
             expected = jnp.mean(jnp.sum(jax.nn.softmax(logits) * values, axis=1))
-            return self.settings.logit_penalty * jnp.mean(logits**2) - expected
+            cost = self.settings.logit_penalty * jnp.mean(logits**2)
+            public = np.array(self.sizes.public[i])
+            if not public.all():
+                cost += self.settings.secrecy * _told(logits, forward(actor, batch.observations[i] * public))
+            return cost - expected
 
         actors, memory, _ = self.descend(loss, learner.actors, learner.actor_memory, self.paces)
         targets = self.follow(learner.target_actors, actors)
@@ -339,6 +341,12 @@ class _Rule:
         """Move the target networks a little towards the networks."""
         rate = self.settings.target_rate
         return jax.tree.map(lambda target, network: (1 - rate) * target + rate * network, targets, networks)
+
+
+def _told(logits: jax.Array, blind: jax.Array) -> jax.Array:
+    """How much actions tell of secrets: mean divergence, in nats, from the choice of an actor that cannot see them."""
+    choice, other = jax.nn.log_softmax(logits), jax.nn.log_softmax(blind)
+    return jnp.mean(jnp.sum(jnp.exp(choice) * (choice - other), axis=1))
 
 
 @partial(jax.jit, static_argnames=("rule", "update"))

@@ -300,7 +300,7 @@ class PhysicalDeception(ParticleWorld):
 
     name = "physical-deception"
     secrets = ("goal dx", "goal dy")  # whoever acts on them gives the goal away to the adversary
-    recommended = Recommended(ucb_scale=2.0, drop_quantile=0.7)
+    recommended = Recommended(ucb_scale=2.0)
 
     def __init__(self, defenders: int = 2, physics: str = "original", horizon: int = 25) -> None:
         if defenders < 1:

@@ -16,13 +16,12 @@ from hydraviper.studies.published import COLOGNE, DECEPTION, GAMES, INGOLSTADT, 
 LEVELS = ("high", "mid", "low")  # of a budget; mid is half of high
 PAPER_EXPERTS = {
     NAVIGATION: ("maddpg",),
-    DECEPTION: ("maddpg-open",),  # the paper's defenders may act on the goal
+    DECEPTION: ("maddpg",),
     COLOGNE: ("mplight",),
     INGOLSTADT: ("mplight",),
 }
 BETTER_EXPERTS = {
     **PAPER_EXPERTS,
-    DECEPTION: ("maddpg-open", "maddpg"),
     COLOGNE: ("mplight", "idqn"),
     INGOLSTADT: ("mplight", "idqn"),
 }
@@ -143,7 +142,7 @@ class Cell:
         default, names = Settings().to_json(), {"most_leaves": "leaves"}
         values = {"algorithm": self.algorithm, **self.settings.to_json(), "episodes": self.episodes}
         values.pop("rollouts_per_iteration")
-        told = ("seed", "ucb_scale", "drop_quantile")  # whatever they are: games have defaults of their own
+        told = ("seed", "ucb_scale")  # whatever they are: games have defaults of their own
         changed = [
             f"--{names.get(name, name).replace('_', '-')} {value}"
             for name, value in values.items()
@@ -171,7 +170,6 @@ def settings_of(arm: Arm, game: Game) -> Settings:
     budgets = {"high": suits.high, "mid": (suits.high[0] // 2, suits.high[1] // 2), "low": suits.low}
     chosen = {
         "ucb_scale": suits.ucb_scale,
-        "drop_quantile": suits.drop_quantile,
         "rollouts_per_iteration": suits.rollouts_per_iteration,
         "train_budget": budgets[arm.train][0],
         "valid_budget": budgets[arm.valid][1],

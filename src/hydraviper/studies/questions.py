@@ -148,15 +148,22 @@ def _time(rows: Sequence[Row]) -> Iterator[Claim]:
                 yield _quicker(_where(game, expert, row.arm.level), ours, row)
 
 
+def _features(rows: Sequence[Row]) -> Iterator[Claim]:
+    for (game, expert), own in by_game(rows).items():
+        plain = {row.arm.name: row for row in own if row.arm.group == "plain features"}
+        for row in own:
+            if row.arm.group == "derived features" and row.arm.name in plain:
+                lost = worsening(row, plain[row.arm.name])
+                yield Claim(_where(game, expert, ""), f"{_title(row)} gains", *_gain(lost))
+
+
 def _refined(rows: Sequence[Row]) -> Iterator[Claim]:
     for (game, expert), own in by_game(rows).items():
         plain = next((row for row in own if row.arm.name == "none"), None)
         for row in own:
             if plain is not None and row is not plain:
-                lost = worsening(row, plain)
-                verdict = HOLDS if lost.high < 0 else FAILS if lost.low >= 0 else FEW
                 what = f"refined for {row.arm.name} it is better"
-                yield Claim(_where(game, expert, ""), what, _enough(lost, verdict), _percent(lost))
+                yield Claim(_where(game, expert, ""), what, *_gain(worsening(row, plain)))
 
 
 QUESTIONS: dict[str, tuple[str, Callable[[Sequence[Row]], Iterator[Claim]]]] = {
@@ -174,6 +181,7 @@ QUESTIONS: dict[str, tuple[str, Callable[[Sequence[Row]], Iterator[Claim]]]] = {
         _of_a_series("drop quantile", lambda _: "0.3"),
     ),
     "time": ("Is HYDRAVIPER quicker than its baselines?", _time),
+    "features": ("Do derived features make the trees better?", _features),
     "refined": ("Does refining make the trees better?", _refined),
 }
 
@@ -196,6 +204,12 @@ def _quicker(where: str, row: Row, other: Row, other_name: str = "") -> Claim:
         numbers = f"{ratio.mean:.2f} times the seconds"
     what = f"{_title(row)} is quicker than {other_name or _title(other)}"
     return Claim(where, what, _enough(ratio, verdict), numbers)
+
+
+def _gain(lost: Interval) -> tuple[str, str]:
+    """Whether something made it better at all, and by how much."""
+    verdict = HOLDS if lost.high < 0 else FAILS if lost.low >= 0 else FEW
+    return _enough(lost, verdict), _percent(lost)
 
 
 def _enough(interval: Interval, verdict: str) -> str:
