@@ -1,6 +1,6 @@
 """The full table of budgets, and the figure of performance as the number of rollouts decreases."""
 
-from hydraviper.studies.design import Arm, Study
+from hydraviper.studies.design import BETTER_EXPERTS, Arm, Study
 
 LEVELS = (("high", "high"), ("mid", "high"), ("low", "high"), ("high", "mid"), ("high", "low"), ("low", "low"))
 
@@ -14,5 +14,6 @@ STUDY = Study(
         for algorithm in ("imitation", "iviper", "maviper", "hydraviper")
         if algorithm != "imitation" or level[1] == "high"
     ),
+    experts=BETTER_EXPERTS,
     questions=("rq2",),
 )
