@@ -145,7 +145,7 @@ class _Trainer:
     def run(self) -> Iterator[tuple[Progress, list[Network]]]:
         """Yield (progress, actors) at each evaluation; the last one comes at the end."""
         rule = _Rule(self.sizes, self.settings, self.settings.learning_rate, self.rounds * self.updates)
-        learner, error = rule.start(self.random), np.full(len(self.sizes.groups), np.nan)
+        learner, error = self.start(rule), np.full(len(self.sizes.groups), np.nan)
         marks = {self.rounds * (k + 1) // self.settings.evaluations for k in range(self.settings.evaluations)}
         warmup = min(self.settings.warmup, self.settings.episodes * self.game.horizon // 10)
         for number in range(1, self.rounds + 1):
@@ -158,6 +158,10 @@ class _Trainer:
                 score = float(self.game.score.of(returns).mean())
                 means = tuple(float(mean) for mean in returns.mean(0))
                 yield Progress(number * self.games, score, means, tuple(float(e) for e in error)), learner.actors
+
+    def start(self, rule: _Rule) -> _Learner:
+        """Where learning begins."""
+        return rule.start(self.random)
 
     def choose(self, late: list[tuple[Progress, list[Network]]]) -> tuple[list[Network], float, int, int]:
         """The actors to keep (see `train`), their score, and after how many episodes each side was taken."""

@@ -1,0 +1,75 @@
+"""Do the defenders only look good because their adversary is weak? `python -m benchmarks.adversary` trains it afresh.
+
+The teams' actors of an expert stay as they are; the agents outside all teams start from nothing and learn against them
+alone. Printed is the teams' score on the validation episodes as those learn: what it falls to is what the expert is
+worth against an opponent that was made to beat it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jax.numpy as jnp
+
+import hydraviper
+from hydraviper.experts import maddpg
+from hydraviper.experts.layers import Network, Sizes
+from hydraviper.experts.store import to_arrays
+
+
+def main() -> None:
+    """Print the curve, and write it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("game", nargs="?", default="physical-deception")
+    parser.add_argument("--expert", type=Path, help="a file; default: the shipped one")
+    parser.add_argument("--episodes", type=int, default=30_000)
+    parser.add_argument("--seed", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="default: results/adversary/GAME.json")
+    asked = parser.parse_args()
+    game = hydraviper.make(asked.game)
+    sizes = Sizes.of(game, share_team_reward=True)
+    if not sizes.opponents:
+        raise SystemExit(f"{asked.game} has no opponents.")
+    expert = hydraviper.load_expert(asked.expert, game) if asked.expert else hydraviper.shipped_expert(game)
+    settings = replace(
+        maddpg.recommended(game), episodes=asked.episodes, evaluations=6, seed=asked.seed, actor_pace=0.0, secrecy=0.0
+    )
+    trainer = Afresh(game, sizes, settings, to_arrays(expert))
+    with_own = trainer.score([trainer.given(i) for i in range(len(game.agents))])
+    print(f"against the expert's own opponent: {with_own:.2f}")
+    curve = {}
+    for progress, _ in trainer.run():
+        curve[progress.episodes] = progress.score
+        print(f"against one that has learnt for {progress.episodes:,} episodes: {progress.score:.2f}", flush=True)
+    out = asked.out or Path("results/adversary") / f"{asked.game}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    about = {"game": asked.game, "seed": asked.seed, "validation_episodes": settings.evaluation_episodes}
+    result = {**about, "expert": str(asked.expert or "shipped"), "own_opponent": with_own, "fresh_opponent": curve}
+    out.write_text(json.dumps({**result, "command": "python -m benchmarks.adversary"}, indent=1) + "\n")
+
+
+class Afresh(maddpg._Trainer):
+    """Training where the teams' actors are given and do not move."""
+
+    def __init__(self, game, sizes, settings, arrays) -> None:
+        super().__init__(game, sizes, settings)
+        self.arrays = arrays
+
+    def given(self, i: int) -> Network:
+        """The expert's own actor."""
+        layers = sum(name.startswith(f"actor.{i}.weight.") for name in self.arrays)
+        names = ("weight", "bias")
+        return [tuple(jnp.asarray(self.arrays[f"actor.{i}.{name}.{k}"]) for name in names) for k in range(layers)]
+
+    def start(self, rule):
+        """Fresh networks, but for the teams."""
+        fresh = super().start(rule)
+        actors = [own if i in self.sizes.opponents else self.given(i) for i, own in enumerate(fresh.actors)]
+        return fresh._replace(actors=actors, target_actors=actors, actor_memory=rule.forget(actors))
+
+
+if __name__ == "__main__":
+    main()
