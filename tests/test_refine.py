@@ -15,7 +15,7 @@ import hydraviper
 from hydraviper.games import catalogue
 from hydraviper.protocols import HasArena, HasDerived
 from hydraviper.seeding import Purpose, rollout_seeds
-from hydraviper.steps import experience, islands
+from hydraviper.steps import experience, islands, starts
 from hydraviper.steps.refine import RefineSettings, refine
 from hydraviper.steps.refine import _search as open_search
 from hydraviper.trees.counts import recounted
@@ -321,3 +321,25 @@ def test_the_command_writes_a_run_of_its_own(call, distilled):  # noqa: F811
     refuses(call, "seconds above 0", "refine", "run", "--seconds", "-3")
     refuses(call, "does not cut trees", "refine", "run", "--depth", "1", "--rollouts", "3000")
     refuses(call, "there are no trees", "refine", "nowhere")
+
+
+def test_a_rule_that_assigns_landmarks_becomes_a_tree():
+    """CART alone never asks first who is nearer; looking one question ahead does."""
+    game = hydraviper.make("physical-deception")
+    expert = hydraviper.shipped_expert(game)
+    given = hydraviper.distill(game, expert, hydraviper.Settings(iterations=2, train_budget=4, valid_budget=4)).profile
+    engine = hydraviper.LocalEngine(lambda: game)
+    settings = RefineSettings(seconds=1.0, features="derived", depth=4)
+    search = open_search(game, expert, engine, settings, dict(given.students), (), None, lambda *_: None)
+    found, _ = starts.script_starts(search)
+    trees = found["script: best assignment"]
+    names = [*game.agents[1].features, *(one.name for one in game.derived[1])]
+    assert names[trees[1].feature[0]] == "landmark 0 here and 1 for defender 2 less swapped"
+    seeds = rollout_seeds(0, Purpose.EVALUATE, 0, 2000)
+    score = {
+        name: game.score.of(engine.play(hydraviper.Profile(expert, students), seeds).returns).mean()
+        for name, students in {"expert": {}, "tree": trees, "rule": game.rules()["best assignment"]}.items()
+    }
+    assert score["rule"] > score["expert"]
+    assert score["tree"] > score["expert"]
+    assert all(tree.depth <= 4 for tree in trees.values())

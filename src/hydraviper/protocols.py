@@ -86,6 +86,15 @@ class HasOpponents(Protocol):
 
 
 @runtime_checkable
+class HasRules(Protocol):
+    """A game that knows scripted rules for its teams, while everybody else plays the expert."""
+
+    def rules(self) -> Mapping[str, Mapping[int, Student]]:
+        """Name -> their rules by agent."""
+        ...
+
+
+@runtime_checkable
 class CanJam(HasYardsticks, Protocol):
     """A game whose episodes can go wrong for good, so that a mean hides what matters."""
 

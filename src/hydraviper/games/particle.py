@@ -322,6 +322,10 @@ class PhysicalDeception(ParticleWorld):
         weights = (0.0, *(1.0 / defenders,) * defenders)
         self.score = Score("defender reward", "", lower_is_better=False, weights=weights)
 
+    def rules(self) -> Mapping[str, Mapping[int, Student]]:
+        """Defenders that guard the landmarks without looking at the goal."""
+        return scripts.defenders(len(self.agents) - 1)
+
     def opponents(self) -> Mapping[str, Mapping[int, Student]]:
         """Adversaries that do not learn."""
         return scripts.adversaries(len(self.agents) - 1)

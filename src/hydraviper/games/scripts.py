@@ -63,10 +63,23 @@ def navigators(count: int) -> dict[str, Policy]:
     return rules | {"nobody moves": Staying(count)}
 
 
+def defenders(count: int) -> dict[str, Mapping[int, Student]]:
+    """Rules for the defenders of physical deception, who never look at the goal: name -> their rules by agent."""
+    own = {i + 1: Script(partial(_at, i=i)) for i in range(count)}
+    rules: dict[str, Mapping[int, Student]] = {"defender i to landmark i": own}
+    if 2 <= count <= 5:
+        rules["best assignment"] = {i + 1: Script(partial(_to_guarded, i=i, count=count)) for i in range(count)}
+    return rules
+
+
 def adversaries(landmarks: int) -> dict[str, Mapping[int, Student]]:
     """Scripted adversaries for physical deception: name -> their rules."""
     aims = {"nearest landmark": _nearest, "midpoint": _midpoint, "where defenders crowd": _crowded}
     return {name: {0: Script(partial(aim, count=landmarks))} for name, aim in aims.items()}
+
+
+def _at(seen: np.ndarray, i: int) -> np.ndarray:
+    return seen[:, 2 + 2 * i : 4 + 2 * i]
 
 
 def _to_own(seen: np.ndarray, i: int) -> np.ndarray:
@@ -74,15 +87,28 @@ def _to_own(seen: np.ndarray, i: int) -> np.ndarray:
 
 
 def _to_assigned(seen: np.ndarray, i: int, count: int) -> np.ndarray:
-    """The landmark that the assignment of least total distance gives to agent i, computed from its own view."""
-    orders = np.array(list(itertools.permutations(range(count))))  # [P, N], agent -> landmark
+    """The landmark that is assigned to agent i, less how far it will coast."""
     landmarks = seen[:, 4 : 4 + 2 * count].reshape(-1, count, 2)
     others = seen[:, 4 + 2 * count : 2 + 4 * count].reshape(-1, count - 1, 2)
+    return _assigned(landmarks, others, i) - COAST * seen[:, :2]
+
+
+def _to_guarded(seen: np.ndarray, i: int, count: int) -> np.ndarray:
+    """The landmark assigned to defender i, who sees the goal first, and the adversary before its mates."""
+    landmarks = seen[:, 2 : 2 + 2 * count].reshape(-1, count, 2)
+    mates = seen[:, 4 + 2 * count :].reshape(-1, count - 1, 2)
+    return _assigned(landmarks, mates, i)
+
+
+def _assigned(landmarks: np.ndarray, others: np.ndarray, i: int) -> np.ndarray:
+    """The landmark that the assignment of least total distance gives to agent i, computed from its own view."""
+    count = landmarks.shape[1]
+    orders = np.array(list(itertools.permutations(range(count))))  # [P, N], agent -> landmark
     agents = np.insert(others, i, 0.0, axis=1)
     distances = np.linalg.norm(agents[:, :, None] - landmarks[:, None], axis=3)  # [B, N, N]
     totals = distances[:, np.arange(count), orders].sum(axis=2)  # [B, P]
     own = orders[totals.argmin(axis=1), i]
-    return landmarks[np.arange(len(seen)), own] - COAST * seen[:, :2]
+    return landmarks[np.arange(len(landmarks)), own]
 
 
 def _landmarks(seen: np.ndarray, count: int) -> np.ndarray:

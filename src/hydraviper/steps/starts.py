@@ -12,11 +12,12 @@ import numpy as np
 
 from hydraviper.data import Observations, Team
 from hydraviper.profile import Profile
-from hydraviper.protocols import HasYardsticks, Policy, Student
+from hydraviper.protocols import HasRules, HasYardsticks, Policy, Student
 from hydraviper.steps.refine import SEARCH, Search, Trees
 from hydraviper.trees import cart
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
+from hydraviper.trees.tree import LEAF, Tree
 
 ROUNDS, EPISODES = 8, 50  # the rule plays first, then its trees; the rule says what it would have done
 
@@ -32,17 +33,23 @@ class _Rule:
         return self.policy.act(observations)
 
 
+def _rules(search: Search) -> dict[str, Policy]:
+    """What the game knows: policies for everybody, and rules for the teams, whose opponents play the expert."""
+    game = search.game
+    everybody = dict(game.yardsticks()) if isinstance(game, HasYardsticks) else {}
+    teams = game.rules() if isinstance(game, HasRules) else {}
+    return everybody | {name: Profile(search.expert, own) for name, own in teams.items()}
+
+
 def script_starts(search: Search) -> tuple[dict[str, Trees], int]:
     """A tree per agent for each of the game's rules that acts like a tree can: an action, and not always the same.
 
     Also the episodes that it took.
     """
-    if not isinstance(search.game, HasYardsticks):
-        return {}, 0
     starts: dict[str, Trees] = {}
     budget = search.settings.rollouts
     episodes = EPISODES if budget is None else max(2, min(EPISODES, budget // 1000))
-    rules = search.game.yardsticks()
+    rules = _rules(search)
     for number, (name, policy) in enumerate(rules.items()):
         trees = _imitate(search, policy, episodes, 800_000 + 100 * number)
         if trees is not None:
@@ -54,6 +61,7 @@ def _imitate(search: Search, policy: Policy, episodes: int, number: int) -> Tree
     vocabulary, team = search.vocabulary, search.team
     bins = [Bins(size) for size in vocabulary.sizes]
     labels: list[np.ndarray] = []
+    seen: list[list[np.ndarray]] = [[] for _ in team]  # derived features
     trees: dict[int, Student] = {}
     rule = _Rule(policy)
     for turn in range(ROUNDS):
@@ -68,5 +76,49 @@ def _imitate(search: Search, policy: Policy, episodes: int, number: int) -> Tree
             bins[a].append(extend(observations[i], vocabulary.derived[a]))
             own, count = np.ascontiguousarray(wanted[:, i]), len(search.game.agents[i].actions)
             tree = cart.grow(bins[a], own, np.ones(len(own)), count, search.limits.depth, search.limits.leaves)
+            if isinstance(search.game, HasRules) and search.limits.leaves is None:
+                plain = len(search.game.agents[i].features)
+                seen[a].append(extend(observations[i], vocabulary.derived[a])[:, plain:])
+                tree = _look_ahead(tree, bins[a], plain, np.concatenate(seen[a]), own, count, search.limits.depth)
             trees[i] = replace(tree, derived=vocabulary.derived[a])
     return {i: tree.merged() for i, tree in trees.items()}  # pyright: ignore[reportAttributeAccessIssue] (all are trees)
+
+
+def _look_ahead(
+    tree: Tree, bins: Bins, plain: int, derived: np.ndarray, actions: np.ndarray, count: int, depth: int
+) -> Tree:
+    """The tree, or a more faithful one that first asks for the sign of a derived feature.
+
+    Who is nearer tells nothing about the next step by itself, so CART, which looks at one question at a time, never
+    asks it first; with it, the rest of the tree has one landmark to go to.
+    """
+    for column in range(derived.shape[1]):
+        below = derived[:, column] <= 0
+        if depth < 2 or below.all() or not below.any():
+            continue
+        sides = [
+            cart.grow(bins, actions, np.ones(len(actions)), count, depth - 1, rows=np.flatnonzero(side))
+            for side in (below, ~below)
+        ]
+        candidate = _joined(plain + column, *sides)
+        tree = candidate if candidate.fidelity > tree.fidelity else tree
+    return tree
+
+
+def _joined(feature: int, yes: Tree, no: Tree) -> Tree:
+    """A tree that asks whether a feature is at most 0, and goes on with one of two."""
+    second = 1 + len(yes)
+    counts = yes.counts[0] + no.counts[0]
+
+    def children(name: str, root: int) -> np.ndarray:
+        parts = [(getattr(yes, name), 1), (getattr(no, name), second)]
+        return np.concatenate([[root], *(np.where(part == LEAF, LEAF, part + start) for part, start in parts)])
+
+    return Tree(
+        np.concatenate([[feature], yes.feature, no.feature]),
+        np.concatenate([[0.0], yes.threshold, no.threshold]).astype(np.float32),
+        children("left", 1),
+        children("right", second),
+        np.concatenate([[counts.argmax()], yes.action, no.action]),
+        np.concatenate([counts[None], yes.counts, no.counts]),
+    )
