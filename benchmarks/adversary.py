@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import jax.numpy as jnp
+import numpy as np
 
 import hydraviper
 from hydraviper.experts import maddpg
 from hydraviper.experts.layers import Network, Sizes
 from hydraviper.experts.store import to_arrays
+from hydraviper.protocols import Game
 
 
 def main() -> None:
@@ -48,13 +53,18 @@ def main() -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     about = {"game": asked.game, "seed": asked.seed, "validation_episodes": settings.evaluation_episodes}
     result = {**about, "expert": str(asked.expert or "shipped"), "own_opponent": with_own, "fresh_opponent": curve}
-    out.write_text(json.dumps({**result, "command": "python -m benchmarks.adversary"}, indent=1) + "\n")
+    out.write_text(
+        json.dumps({**result, "command": shlex.join(["python", "-m", "benchmarks.adversary", *sys.argv[1:]])}, indent=1)
+        + "\n"
+    )
 
 
 class Afresh(maddpg._Trainer):
     """Training where the teams' actors are given and do not move."""
 
-    def __init__(self, game, sizes, settings, arrays) -> None:
+    def __init__(
+        self, game: Game, sizes: Sizes, settings: maddpg.MaddpgSettings, arrays: Mapping[str, np.ndarray]
+    ) -> None:
         super().__init__(game, sizes, settings)
         self.arrays = arrays
 
@@ -64,7 +74,7 @@ class Afresh(maddpg._Trainer):
         names = ("weight", "bias")
         return [tuple(jnp.asarray(self.arrays[f"actor.{i}.{name}.{k}"]) for name in names) for k in range(layers)]
 
-    def start(self, rule):
+    def start(self, rule: maddpg._Rule) -> maddpg._Learner:
         """Fresh networks, but for the teams."""
         fresh = super().start(rule)
         actors = [own if i in self.sizes.opponents else self.given(i) for i, own in enumerate(fresh.actors)]

@@ -73,12 +73,13 @@ def _imitate(search: Search, policy: Policy, episodes: int, number: int) -> Tree
         if wanted.min() < 0 or all((wanted[:, i] == wanted[0, i]).all() for i in team):
             return None
         for a, i in enumerate(team):
-            bins[a].append(extend(observations[i], vocabulary.derived[a]))
+            features = extend(observations[i], vocabulary.derived[a])
+            bins[a].append(features)
             own, count = np.ascontiguousarray(wanted[:, i]), len(search.game.agents[i].actions)
             tree = cart.grow(bins[a], own, np.ones(len(own)), count, search.limits.depth, search.limits.leaves)
             if isinstance(search.game, HasRules) and search.limits.leaves is None:
                 plain = len(search.game.agents[i].features)
-                seen[a].append(extend(observations[i], vocabulary.derived[a])[:, plain:])
+                seen[a].append(features[:, plain:])
                 tree = _look_ahead(tree, bins[a], plain, np.concatenate(seen[a]), own, count, search.limits.depth)
             trees[i] = replace(tree, derived=vocabulary.derived[a])
     return {i: tree.merged() for i, tree in trees.items()}  # pyright: ignore[reportAttributeAccessIssue] (all are trees)
