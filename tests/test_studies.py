@@ -208,6 +208,8 @@ def test_a_check_runs_cells_again(call, whole):
     assert [one["same"] for one in checked] == [True, True]
     assert all(one["score"]["now"] == one["score"]["then"] and one["seconds_ratio"] > 0 for one in checked)
     assert snapshot(whole) == before
+    asked = ["--games", "physical-deception", "--check", "--workers", 1, "--out", whole]
+    refuses(call, "there are no finished cells", "study", "epsilon", *asked)
     subprocess.run(["cp", "-r", str(whole), "s"], check=True)
     for path in Path("s/cells").glob("*.json"):
         document = json.loads(path.read_text())

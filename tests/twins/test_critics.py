@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hydraviper
+from hydraviper.experts import kernels
 from tests.conftest import random_expert
 
 
@@ -44,6 +45,18 @@ def test_values_are_the_networks(scene):
     inputs = critic_inputs(game, observations, actions)
     expected = np.concatenate([forward(critic, inputs) for critic in expert.critics], axis=1)
     np.testing.assert_allclose(expert.q(observations, actions), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_every_product_is_added_with_one_rounding_on_any_processor():
+    draws = np.random.default_rng(5)
+    inputs, rows, bias = (draws.normal(size=size).astype(np.float32) for size in (37, (37, 24), 24))
+    expected = bias
+    for factor, row in zip(inputs, rows, strict=True):  # long enough to hold a product and a sum of two floats
+        expected = (np.longdouble(factor) * row + expected).astype(np.float32)
+    index, scale = kernels.lists(37, 24, 24)
+    layer = np.empty(24, np.float32)
+    kernels._layer(layer, bias, inputs, rows, index, scale)
+    np.testing.assert_array_equal(layer, expected)
 
 
 @pytest.mark.parametrize(("team", "judges"), [((0, 1, 2), None), ((1, 2), None), ((1,), None), ((0, 2), (1,))])

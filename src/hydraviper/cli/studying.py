@@ -17,6 +17,7 @@ from hydraviper.data import InputError, JobError
 from hydraviper.studies import catalogue, experts, report, results, runner, statistics, tables
 from hydraviper.studies import check as checking
 from hydraviper.studies.design import Arm, Cell, Study, check_scale
+from hydraviper.studies.results import Result
 from hydraviper.studies.runner import Job, Wanted
 
 PLACES = ("--out", "--adopt")  # folders of one machine, of no use to who reads a result elsewhere
@@ -60,11 +61,14 @@ def study(
         results.check_source(source)
     names = [name for name in expert or () if any(name in known for known in chosen.experts.values())]
     given = experts.read([Path(file) for file in expert or () if file not in names])
-    if check:
-        _check(chosen, folder, given, sample, workers, as_json)
-        return
     wanted = Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale, names or None)
     cells = runner.plan(chosen, wanted, given)
+    if check:
+        asked = {(cell.game, cell.expert, arm.key) for cell, arm in cells}  # of any scale and seed
+        found = results.load(folder).values()
+        finished = [result for result in found if (result.cell.game, result.cell.expert, result.arm) in asked]
+        _check(chosen, finished, folder, given, sample, workers, as_json)
+        return
     with results.claimed(chosen, folder):
         adopted = [result for source in adopt or () for result in results.adopt(folder, cells, source, commit)]
         try:
@@ -107,11 +111,19 @@ def _print(told: report.Report, counts: dict[str, int], files: Sequence[Path]) -
     out.print(f"cells: {words}\nreport: {files[0]}, {files[1].name}, {files[2].name}", highlight=False, soft_wrap=True)
 
 
-def _check(study: Study, folder: Path, given: experts.Given, count: int, workers: int, as_json: bool) -> None:
+def _check(
+    study: Study,
+    finished: Sequence[Result],
+    folder: Path,
+    given: experts.Given,
+    count: int,
+    workers: int,
+    as_json: bool,
+) -> None:
     """Run a sample again; a score that differs is a failure."""
     if count < 1:
         raise InputError(f"--sample must be at least 1, not {count}.")
-    chosen = checking.sample(list(results.load(folder).values()), count)
+    chosen = checking.sample(finished, count)
     checked = []
     with _bar(f"{study.name} again", as_json) as show:
         for done, result in enumerate(chosen):
