@@ -104,6 +104,7 @@ def test_clustering_is_judged_and_its_teams_are_numbered():
     assert "| random | 5,000 / 5,000 | [[2, 4, 6], [1, 3, 5, 7]] | [[1, 2, 3, 6, 7], [4, 5]] |" in words
     assert "11,263.8 ± 55.8" in words
     assert "5 of 500" in words  # jammed episodes
+    assert "graph-metis is quicker than one team in resampling" in words
     slower = made("clustering", means, seconds={**seconds, "graph-metis": 11.0}, game=IC, expert="mplight-joint")
     assert slower.answers[0].verdict == FAILS
 

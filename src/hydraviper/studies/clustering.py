@@ -15,7 +15,7 @@ STUDY = Study(
     ),
     games=(INGOLSTADT,),
     experts={INGOLSTADT: ("mplight-joint",)},  # local values cannot tell who influences whom
-    figures=("bars", "tradeoff"),
+    figures=("bars", "tradeoff", "steps"),
     reference="none",
     questions=("rq3",),
     timed=True,

@@ -62,16 +62,19 @@ def tradeoff(rows: Sequence[Row]) -> list[Figure]:
 
 
 def steps(rows: Sequence[Row]) -> list[Figure]:
-    """For each game and expert, the seconds of each step of each algorithm."""
+    """For each game, expert and budget, the seconds of each step of each algorithm."""
     figures = []
-    for (game, expert), own in by_game(rows).items():
-        colours = _colours(own)
-        groups = [
-            Group(title, tuple(_step_bar(row, step, title, colours[_look(row)]) for row in own))
-            for step, title in STEPS.items()
-        ]
-        legend = {row.arm.name: colours[_look(row)] for row in own}
-        figures.append(Figure(titled(game, expert), bar_chart("seconds", groups, legend, None, from_zero=True)))
+    for (game, expert), all_rows in by_game(rows).items():
+        colours = _colours(all_rows)
+        for budget in dict.fromkeys(row.budget for row in all_rows):
+            own = [row for row in all_rows if row.budget == budget]
+            groups = [
+                Group(title, tuple(_step_bar(row, step, title, colours[_look(row)]) for row in own))
+                for step, title in STEPS.items()
+            ]
+            legend = {row.arm.name: colours[_look(row)] for row in own}
+            drawn = bar_chart("seconds", groups, legend, None, from_zero=True)
+            figures.append(Figure(f"{titled(game, expert)}: seconds by step, {budget} rollouts", drawn))
     return figures
 
 
@@ -99,7 +102,7 @@ def _bar(row: Row, colour: str) -> Bar:
 
 
 def _step_bar(row: Row, step: str, title: str, colour: str) -> Bar:
-    spent = statistics.t_interval(row.step(step))
+    spent = statistics.t_interval(list(row.step(step).values()))
     return Bar(
         row.arm.name, spent.mean, max(0.0, spent.low), spent.high, colour, f"{row.arm.name}, {title}: {_words(spent)} s"
     )

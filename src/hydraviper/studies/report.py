@@ -254,9 +254,9 @@ def _steps(title: str, rows: Sequence[Row], report: Report) -> Table:
         return Table("", (), ())
     lines = []
     for row in rows:
-        spent = (statistics.t_interval(row.step(step)) for step in STEPS)
-        lines.append((row.arm.name, *(_pm(value.mean, value.half, 2) for value in spent)))
-    return Table(f"{title}: seconds by step", ("", *STEPS.values()), tuple(lines))
+        spent = (statistics.t_interval(list(row.step(step).values())) for step in STEPS)
+        lines.append((row.arm.name, row.budget, *(_pm(value.mean, value.half, 2) for value in spent)))
+    return Table(f"{title}: seconds by step", ("", "rollouts", *STEPS.values()), tuple(lines))
 
 
 def _teams(title: str, rows: Sequence[Row]) -> Table:

@@ -36,9 +36,9 @@ class Row:
         """The runtime by seed, without the final evaluation."""
         return {result.seed: float(result.summary["seconds"]["total"]) for result in self.results}
 
-    def step(self, name: str) -> list[float]:
-        """The seconds of one step of the algorithm, seed by seed."""
-        return [float(result.summary["seconds"][name]) for result in self.results]
+    def step(self, name: str) -> dict[int, float]:
+        """The seconds of one step of the algorithm by seed."""
+        return {result.seed: float(result.summary["seconds"][name]) for result in self.results}
 
     @property
     def rollouts(self) -> float:
