@@ -1,4 +1,4 @@
-"""What a partition saves: `python -m benchmarks.clustering --expert FILE --critic FILE`.
+"""What a partition saves: `python -m benchmarks.partitions --expert FILE --critic FILE`.
 
 The same expert with a joint critic (`hydraviper critic`) and with its local Q, as one team and as two by each method:
 the largest team's joint actions, the time of the resample step, the score. Teams and processor times come first, since
@@ -107,14 +107,14 @@ def _write(
     options |= {"expert": asked.expert.name, "critic": asked.critic.name}
     words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     result = {
-        "command": shlex.join(["python", "-m", "benchmarks.clustering", *words]),
+        "command": shlex.join(["python", "-m", "benchmarks.partitions", *words]),
         "game": game.name,
         "score": game.score.name,
         "critic": dict(critic.about).get("fit"),
         "cells": {"finished": sum(row["score"] is not None for row in rows), "wanted": len(rows)},
         "rows": rows,
     }
-    write_whole(asked.out / "clustering.json", json.dumps(result, indent=1))
+    write_whole(asked.out / "partitions.json", json.dumps(result, indent=1))
     write_whole(asked.out / "README.md", _markdown(result, asked))
 
 
@@ -130,7 +130,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--episodes", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("results/clustering"))
+    parser.add_argument("--out", type=Path, default=Path("results/partitions"))
     return parser.parse_args()
 
 
