@@ -29,8 +29,8 @@ from hydraviper.trees import file
 
 FOLDER = Path("results/refine")
 CELLS = {  # per game: (features, seconds)
-    "cooperative-navigation": [("plain", 10.0), ("plain", 120.0), ("derived", 10.0), ("derived", 120.0)],
-    "physical-deception": [("plain", 10.0), ("plain", 120.0), ("derived", 10.0)],
+    "cooperative-navigation": [("plain", 10.0), ("plain", 120.0), ("derived", 10.0)],
+    "physical-deception": [("plain", 10.0), ("derived", 10.0)],
 }
 
 

@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--expert", type=Path, action="append", default=[], help="a file; may be given again")
+    parser.add_argument("--expert", action="append", default=[], help="a file or a shipped one's name; again for more")
     asked = parser.parse_args()
     game = hydraviper.make(asked.game)
     if not isinstance(game, HasYardsticks):
@@ -31,7 +31,9 @@ def main() -> None:
         experts: dict[str, hydraviper.Policy] = {"shipped expert": hydraviper.shipped_expert(game)}
     except hydraviper.InputError:
         experts = {}
-    experts |= {str(path): hydraviper.load_expert(path, game) for path in asked.expert}
+    for name in asked.expert:
+        found = Path(name).exists()
+        experts[name] = hydraviper.load_expert(Path(name), game) if found else hydraviper.shipped_expert(game, name)
     seeds = rollout_seeds(asked.seed, Purpose.EVALUATE, 0, asked.episodes)
     table = Table("", "mean ± 95 %", "median", "worst")
     beside = Table("")
