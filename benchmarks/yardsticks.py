@@ -32,8 +32,11 @@ def main() -> None:
     except hydraviper.InputError:
         experts = {}
     for name in asked.expert:
-        found = Path(name).exists()
-        experts[name] = hydraviper.load_expert(Path(name), game) if found else hydraviper.shipped_expert(game, name)
+        file = Path(name)
+        try:
+            experts[name] = hydraviper.load_expert(file, game) if file.exists() else hydraviper.shipped_expert(game, name)
+        except hydraviper.InputError as error:
+            raise SystemExit(str(error)) from None
     seeds = rollout_seeds(asked.seed, Purpose.EVALUATE, 0, asked.episodes)
     table = Table("", "mean ± 95 %", "median", "worst")
     beside = Table("")

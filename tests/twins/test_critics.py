@@ -47,7 +47,7 @@ def test_values_are_the_networks(scene):
     np.testing.assert_allclose(expert.q(observations, actions), expected, rtol=1e-4, atol=1e-3)
 
 
-def test_every_product_is_added_with_one_rounding_on_any_processor():
+def test_every_product_is_added_with_one_rounding():
     draws = np.random.default_rng(5)
     inputs, rows, bias = (draws.normal(size=size).astype(np.float32) for size in (37, (37, 24), 24))
     expected = bias
