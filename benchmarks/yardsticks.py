@@ -34,7 +34,8 @@ def main() -> None:
     for name in asked.expert:
         file = Path(name)
         try:
-            experts[name] = hydraviper.load_expert(file, game) if file.exists() else hydraviper.shipped_expert(game, name)
+            shipped = not file.exists()
+            experts[name] = hydraviper.shipped_expert(game, name) if shipped else hydraviper.load_expert(file, game)
         except hydraviper.InputError as error:
             raise SystemExit(str(error)) from None
     seeds = rollout_seeds(asked.seed, Purpose.EVALUATE, 0, asked.episodes)
