@@ -348,5 +348,34 @@ def test_dear_cells_go_on_and_share_what_all_of_them_play(call, monkeypatch, who
     assert len(played) == 2 * needed
 
 
+def test_dear_cells_of_one_seed_take_common_rollouts_from_one_another(call, monkeypatch):
+    """Cells that only select otherwise train the same trees: the second plays no training rollout, and scores do not
+    change."""
+    arms = "hydraviper-without-ucb,VR-UCB as in the paper"
+    options = ["study", "ablation", *TINY, "--seeds", 1, "--budget", "low", "--algorithms", arms, "--out"]
+    assert call(*options, "quick")[0] == 0
+    monkeypatch.setattr(ParticleWorld, "compiled", False)
+    play, recorded = hydraviper.LocalEngine._play_here, []
+
+    def counted(self, work):
+        recorded.extend(work[1] if work[2] else ())  # only training rollouts keep their observations
+        return play(self, work)
+
+    monkeypatch.setattr(hydraviper.LocalEngine, "_play_here", counted)
+    code, _, complaint = call(*options, "dear")
+    assert code == 0, complaint
+    assert scores(Path("dear")) == scores(Path("quick"))
+    first, second = sorted(results.load(Path("dear")).values(), key=lambda result: bool(_borrowed(result)))
+    assert first.summary["rollouts"] == second.summary["rollouts"]
+    assert len(recorded) == first.summary["rollouts"]["warmup"] + first.summary["rollouts"]["train"]
+    assert _borrowed(second)
+    assert second.summary["seconds"]["collect"] > 0  # as if it had played them itself
+    assert not Path("dear/running").exists()
+
+
+def _borrowed(result):
+    return [note for note in result.summary["notes"] if "taken from runs that had played them" in note]
+
+
 def _is_expert(policy):
     return isinstance(policy, hydraviper.Profile) and not policy.students

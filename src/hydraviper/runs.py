@@ -138,16 +138,20 @@ def execute(
     command: str,
     progress: Progress,
     references: Callable[[], evaluation.References] | None = None,
+    shared: Path | None = None,
 ) -> dict[str, Any]:
     """Distill into a claimed folder and evaluate on unseen seeds; returns the object that `--json` prints.
 
-    `references` gives the expert's and the yardsticks' rollouts where somebody has them already.
+    `references` gives the expert's and the yardsticks' rollouts where somebody has them already. `shared` is a folder
+    where runs leave their rollouts for one another.
     """
     start = time.perf_counter()
     ledger = Ledger(folder / "ledger.jsonl")
     place = engine
     if isinstance(engine, PiecewiseEngine) and not getattr(run.game, "compiled", False):  # else playing is quicker
-        place = RememberedEngine(engine, folder / JOURNAL, subject(run.game), store.policy_digest, ledger.charge)
+        others = () if shared is None else sorted(shared.glob("*.journal"))
+        about = subject(run.game), store.policy_digest, ledger.charge
+        place = RememberedEngine(engine, folder / JOURNAL, *about, others)
     result = distill(run.game, run.expert, run.settings, run.variant, place, ledger, progress, run.constraints)
     seconds = {"total": time.perf_counter() - start + ledger.seconds_before, **ledger.seconds}
     known = None if references is None else references()
@@ -158,6 +162,8 @@ def execute(
         ledger.note(
             f"The run was interrupted and took {place.resumed} rollouts from before; its seconds count those, too."
         )
+    if isinstance(place, RememberedEngine) and place.borrowed:
+        ledger.note(f"{place.borrowed} rollouts were taken from runs that had played them; their seconds count, too.")
     progress("evaluated", 1, 1)
     summary = {
         "game": run.game.name,
@@ -178,6 +184,10 @@ def execute(
     if run.constraints is not None:
         summary["constraints"] = _constraints(run, run.constraints, result, place, episodes, progress)
     _write(run, result, summary, folder)
+    if shared is not None and (folder / JOURNAL).exists():
+        shared.mkdir(parents=True, exist_ok=True)
+        (folder / JOURNAL).replace(shared / f"{folder.name}.journal")
+    (folder / JOURNAL).unlink(missing_ok=True)
     return summary
 
 
@@ -228,7 +238,6 @@ def _write(run: Run, result: Distilled, summary: dict[str, Any], folder: Path) -
     page = render_report(summary, trees.agents, trees.trees, result.ledger.lines, result.ledger.notes, drawn)
     file.write_whole(folder / "report.html", page)
     file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
-    (folder / JOURNAL).unlink(missing_ok=True)
 
 
 def refined_fields(

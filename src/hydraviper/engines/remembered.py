@@ -57,15 +57,21 @@ class RememberedEngine:
         subject: str,
         digest: Callable[[Policy], str] = pickled_digest,
         charge: Callable[[float], None] = lambda seconds: None,
+        others: Sequence[Path] = (),
     ) -> None:
-        """`charge` is told the seconds of every rollout that was played before this engine was made."""
+        """`charge` is told the seconds of every rollout that is taken from before this engine was made, once.
+
+        `others` are journals of finished runs; they are only read.
+        """
         self._engine, self._subject, self._digest, self._charge = engine, subject, digest, charge
         self._journal = Journal(path)
+        self._others = [Journal(other) for other in others]
         self.workers = engine.workers
         self.played = 0  # rollouts that had to be played
         self.remembered = 0  # rollouts that had not
         self.resumed = len(self._journal)  # rollouts that were there at the start
-        self._not_charged = set(self._journal.keys())
+        self.borrowed = 0  # rollouts that another run had played
+        self._not_charged = set(self._journal.keys()).union(*(journal.keys() for journal in self._others))
 
     def play(self, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
         """Play one episode per seed; with `record`, keep the observations."""
@@ -105,15 +111,16 @@ class RememberedEngine:
         ]
 
     def _recall(self, name: str, seed: int, record: bool) -> Rollouts | None:
-        key = self._key(name, seed, record)
-        if key not in self._journal and not record:
-            key = self._key(name, seed, True)
-        if key not in self._journal:
+        keys = [self._key(name, seed, wanted) for wanted in ((True,) if record else (False, True))]
+        known = ((journal, key) for key in keys for journal in (self._journal, *self._others) if key in journal)
+        journal, key = next(known, (None, b""))
+        if journal is None:
             return None
-        whole, seconds = unpack(self._journal.read(key))
+        whole, seconds = unpack(journal.read(key))
         if key in self._not_charged:
             self._not_charged.remove(key)
             self._charge(seconds)
+            self.borrowed += journal is not self._journal
         return whole if record else Rollouts(whole.returns, whole.lengths, measures=whole.measures, trace=whole.trace)
 
     def _key(self, name: str, seed: int, record: bool) -> bytes:

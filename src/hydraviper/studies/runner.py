@@ -2,7 +2,8 @@
 
 A cell's result is written whole by whoever ran it, so a study may be killed at any moment and called again. Where
 rollouts are dear, a cell that was under way goes on from its journal, and cells of a game share one for what all of
-them play: the expert and the yardsticks on the unseen episodes.
+them play: the expert and the yardsticks on the unseen episodes. Unless runtime is measured, cells of one seed also take
+from one another what they have in common: cells that differ in their selection train the same trees.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Job:
     command: str
     alone: bool
     workers: int  # cores inside the cell
+    shares: bool = False  # takes rollouts from finished cells of its seed
 
 
 @dataclass(frozen=True)
@@ -218,8 +220,10 @@ def _scratch(job: Job) -> Iterator[Path]:
 def _run_into(place: Path, job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> dict[str, Any]:
     cell = job.cell
     run = runs.Run(game, expert, VARIANTS[cell.algorithm], cell.settings)
-    shared = None if getattr(game, "compiled", False) else lambda: _references(job, game, expert, engine)
-    summary = runs.execute(run, place, engine, cell.episodes, cell.command, lambda step, done, of: None, shared)
+    known = None if getattr(game, "compiled", False) else lambda: _references(job, game, expert, engine)
+    seed = f"rollouts-{game.name}-{cell.expert_hash}-{cell.settings.seed}"
+    shared = job.folder / RUNNING / seed if job.shares else None
+    summary = runs.execute(run, place, engine, cell.episodes, cell.command, lambda step, done, of: None, known, shared)
     return {**summary, "out": None}
 
 
