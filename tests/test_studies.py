@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import random
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 
 import hydraviper
 from hydraviper import cli, runs
+from hydraviper.data import InputError
 from hydraviper.games.particle import ParticleWorld
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.studies import results, runner
@@ -109,6 +111,67 @@ def test_killed_five_times_it_ends_as_if_left_alone(whole, tmp_path):
     strip = lambda text: [line.split(",")[:16] for line in text.splitlines()]  # noqa: E731 (all but the seconds)
     name = "report-scale-0.02.csv"
     assert strip((folder / name).read_text()) == strip((whole / name).read_text())
+
+
+def test_several_processes_share_a_study(whole, tmp_path):
+    """Three on one folder, one of them killed: each cell is run once, or again if its process died; whoever is last
+    has the whole report."""
+    folder = tmp_path / "shared"
+    limit = time.monotonic() + 120
+    with results.writing(folder):  # nobody begins before all are there
+        (folder / "study.json").write_text('{"format": "hydraviper-study-1", "study": "epsilon"}')
+        processes = [_start(folder, workers=1) for _ in range(3)]
+        while not all(_has_open(process, folder / "study.json") for process in processes) and time.monotonic() < limit:
+            time.sleep(0.01)
+    while len(list(folder.glob("cells/*.json"))) < 4 and time.monotonic() < limit:
+        time.sleep(0.01)
+    processes[0].send_signal(signal.SIGKILL)
+    printed = [process.communicate(timeout=240) for process in processes]
+    assert [process.returncode for process in processes[1:]] == [0, 0], printed
+    counts = [json.loads(text)["cells"] for text, _ in printed[1:]]
+    assert min(count["missing"] for count in counts) == 0
+    assert sum(count["ran"] for count in counts) <= 18  # the third had some of them
+    assert min(count["ran"] for count in counts) > 0
+    assert scores(folder) == scores(whole)
+    again, complaint = _start(folder, 1).communicate(timeout=240)
+    assert json.loads(again)["cells"] == {"wanted": 18, "adopted": 0, "ran": 0, "missing": 0}, complaint
+    assert not (folder / "running").exists()
+
+
+def _has_open(process, path):
+    return any(os.path.realpath(entry) == str(path) for entry in Path(f"/proc/{process.pid}/fd").iterdir())
+
+
+def test_a_cell_of_another_process_is_left_to_it(call, whole):
+    """While it is alive; one that died without a result is replaced."""
+    options = ["study", "epsilon", *TINY, "--seeds", 1, "--algorithms", "0.3,0.5", "--pack", "--out", "s"]
+    wanted = runner.Wanted(1, ["cooperative-navigation"], ["0.3"], None, 0.02)
+    cells = [cell for cell, _ in runner.plan(STUDIES["epsilon"], wanted, {})]
+    with results.joined(STUDIES["epsilon"], Path("s")) as alone:
+        with results.locked(Path("s/running") / f"{cells[0].name}.lock"):
+            code, printed, complaint = call(*options)
+            assert code == 0
+            assert json.loads(printed)["cells"] == {"wanted": 2, "adopted": 0, "ran": 1, "missing": 1}
+            assert "Other processes work on s, too: the last one writes the whole report, and call again" in complaint
+            assert len(list(Path("s/cells").glob("*.json"))) == 1  # not packed
+        assert alone()
+    code, printed, complaint = call(*options)
+    assert json.loads(printed)["cells"] == {"wanted": 2, "adopted": 0, "ran": 1, "missing": 0}
+    assert complaint == ""
+    assert Path("s/cells.jsonl").exists()
+    assert not Path("s/cells").exists()
+    found = scores(Path("s"))
+    assert found == {key: score for key, score in scores(whole).items() if key in found}
+
+
+def test_machines_that_measure_may_share_a_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with runner.measuring(Path("s")):
+        with pytest.raises(InputError, match="runtime is measured"), runner.measuring(Path("s")):
+            pass
+        monkeypatch.setattr(platform, "node", lambda: "another machine")
+        with runner.measuring(Path("s")):
+            pass
 
 
 def _start(folder, workers):
@@ -262,8 +325,8 @@ def test_folders_of_others_are_refused(call, whole):
     subprocess.run(["cp", "-r", str(whole), "s"], check=True)
     (next(iter(Path("s/cells").glob("*.json")))).write_text('{"cell": 1}')
     refuses(call, "not a result of this package", "study", "epsilon", *TINY, "--out", "s")
-    with results.claimed(STUDIES["table1"], Path("held")):
-        refuses(call, "another process works on held", "study", "table1", *TINY, "--out", "held")
+    with results.joined(STUDIES["table1"], Path("held")), runner.measuring(Path("held")):
+        refuses(call, "another process of this machine works on held", "study", "table1", *TINY, "--out", "held")
 
 
 def test_plans_name_every_cell_once():

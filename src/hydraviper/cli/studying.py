@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -69,19 +69,26 @@ def study(
         finished = [result for result in found if (result.cell.game, result.cell.expert, result.arm) in asked]
         _check(chosen, finished, folder, given, sample, workers, as_json)
         return
-    with results.claimed(chosen, folder):
-        adopted = [result for source in adopt or () for result in results.adopt(folder, cells, source, commit)]
+    measuring = runner.measuring(folder) if chosen.timed and run else nullcontext()
+    with results.joined(chosen, folder) as alone, measuring:
+        with results.writing(folder):
+            adopted = [result for source in adopt or () for result in results.adopt(folder, cells, source, commit)]
         try:
             ran = _run(chosen, cells, folder, given, workers, as_json) if run else 0
         finally:  # also a study that is stopped, or of which a cell failed, tells what it has
-            finished = results.load(folder)
-            told = report.Report.of(chosen, list(finished.values()), scale)
-            files = told.save(folder)
+            with results.writing(folder):
+                finished = results.load(folder)
+                told = report.Report.of(chosen, list(finished.values()), scale)
+                files = told.save(folder)
         missing = sum(cell.key not in finished for cell, _ in cells)
-        if not missing:
-            runner.clean(folder)
-        if pack:
-            results.pack(folder)
+        if alone():
+            if not missing:
+                runner.clean(folder)
+            if pack:
+                results.pack(folder)
+        else:
+            words = "the last one writes the whole report" + (", and call again to pack" if pack else "")
+            err.print(f"Other processes work on {folder}, too: {words}.", highlight=False, soft_wrap=True)
     counts = {"wanted": len(cells), "adopted": len(adopted), "ran": ran, "missing": missing}
     if as_json:
         paths = [str(file) for file in files]
@@ -156,8 +163,7 @@ def _run(
         if cell.key not in known
     ]
     with _bar(study.name, quiet) as show:
-        runner.run(jobs, min(at_once, max(1, len(jobs))), show, list(known.values()))
-    return len(jobs)
+        return runner.run(jobs, min(at_once, len(jobs)), show, list(known.values()))
 
 
 @contextmanager

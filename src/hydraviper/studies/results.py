@@ -10,8 +10,8 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -27,6 +27,7 @@ from hydraviper.variants import VARIANTS
 
 FORMAT = "hydraviper-study-1"
 PACKED = "cells.jsonl"
+RUNNING = "running"  # what is only needed until nothing is missing
 
 
 @dataclass(frozen=True)
@@ -72,23 +73,62 @@ class Result:
 
 
 @contextmanager
-def claimed(study: Study, folder: Path) -> Iterator[None]:
-    """Hold a folder for a study: a new or empty one, or the one where the same study lives."""
+def joined(study: Study, folder: Path) -> Iterator[Callable[[], bool]]:
+    """Work in a study's folder, or in a new or empty one, maybe beside other processes, on this machine or another.
+
+    Gives a question to be asked when the work is done: are all others gone?
+    """
     check(study, folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        note = (folder / "study.json").open("a", encoding="utf-8")
+        note = (folder / "study.json").open("a+", encoding="utf-8")
+        fcntl.flock(note, fcntl.LOCK_SH)  # whoever holds it alone is done soon
     except OSError as error:
         raise InputError(f"{folder} cannot be used ({error.strerror}): pass another folder with --out.") from None
-    with note:
+
+    def alone() -> bool:
         try:
             fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"another process works on {folder}: wait for it or pass another --out.") from None
-        if note.tell() == 0:
-            note.write(json.dumps({"format": FORMAT, "study": study.name}) + "\n")
-            note.flush()
-        yield
+        except BlockingIOError:
+            return False
+        return True
+
+    with note:
+        with writing(folder):
+            if not (folder / "study.json").stat().st_size:
+                note.write(json.dumps({"format": FORMAT, "study": study.name}) + "\n")
+                note.flush()
+        try:
+            yield alone
+        finally:
+            if alone():
+                _sweep(folder / RUNNING)
+
+
+def _sweep(running: Path) -> None:
+    """Remove locks that nobody holds, and their folder if nothing else is in it."""
+    for lock in running.glob("*.lock"):
+        lock.unlink()
+    if running.is_dir() and not any(running.iterdir()):
+        running.rmdir()
+
+
+def writing(folder: Path) -> AbstractContextManager[bool]:
+    """Held by whoever writes what is not one cell's own, so that two never write the same file."""
+    return locked(folder / RUNNING / "writing.lock")
+
+
+@contextmanager
+def locked(path: Path, wait: bool = True) -> Iterator[bool]:
+    """Hold a lock that the system frees when its holder dies; without `wait`, False where somebody else has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 def check(study: Study, folder: Path) -> None:
@@ -130,7 +170,16 @@ def load(folder: Path) -> dict[str, Result]:
 
 def write(folder: Path, result: Result) -> None:
     """Add a finished cell."""
-    write_whole(folder / "cells" / f"{result.cell.name}.json", json.dumps(result.to_json()))
+    write_whole(_file(folder, result.cell), json.dumps(result.to_json()))
+
+
+def is_written(folder: Path, cell: Cell) -> bool:
+    """Whether somebody has added a cell, unless it was packed since."""
+    return _file(folder, cell).exists()
+
+
+def _file(folder: Path, cell: Cell) -> Path:
+    return folder / "cells" / f"{cell.name}.json"
 
 
 def pack(folder: Path) -> int:

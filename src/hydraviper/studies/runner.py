@@ -1,6 +1,7 @@
 """Runs the cells of a study: finished ones never again, several at once unless runtime is measured.
 
-A cell's result is written whole by whoever ran it, so a study may be killed at any moment and called again. Where
+A cell's result is written whole by whoever ran it, so a study may be killed at any moment and called again. Several
+processes may work in one folder, also from several machines: each takes the next cell that nobody has. Where
 rollouts are dear, a cell that was under way goes on from its journal, and cells of a game share one for what all of
 them play: the expert and the yardsticks on the unseen episodes. Unless runtime is measured, cells of one seed also take
 from one another what they have in common: cells that differ in their selection train the same trees.
@@ -8,10 +9,11 @@ from one another what they have in common: cells that differ in their selection 
 
 from __future__ import annotations
 
-import fcntl
+import hashlib
 import importlib
 import multiprocessing
 import os
+import platform
 import shutil
 import signal
 import time
@@ -34,11 +36,10 @@ from hydraviper.games import catalogue
 from hydraviper.protocols import Game
 from hydraviper.studies import experts, results
 from hydraviper.studies.design import Arm, Cell, Study, cell_of
-from hydraviper.studies.results import Result
+from hydraviper.studies.results import RUNNING, Result
 from hydraviper.trees import file
 from hydraviper.variants import VARIANTS
 
-RUNNING = "running"
 Progress = Callable[[int, int, float | None], None]  # cells done, of how many, seconds left if they can be told
 
 
@@ -111,27 +112,56 @@ def _chosen(study: Study, wanted: Wanted) -> list[Arm]:
     return [arm for arm in study.arms if (arm.algorithm in names or arm.name in names) and arm.level in budgets]
 
 
-def run(jobs: Sequence[Job], at_once: int, progress: Progress, known: Sequence[Result] = ()) -> None:
-    """Run cells, each with a result file of its own at the end; one that fails does not stop the others."""
-    if not jobs:
-        return
+def run(jobs: Sequence[Job], at_once: int, progress: Progress, known: Sequence[Result] = ()) -> int:
+    """Run cells, each with a result file of its own at the end; one that fails does not stop the others.
+
+    Cells that another process has under way are left to it, unless it dies before this one is done. Returns how many
+    cells were run here.
+    """
     clock = Clock(jobs, at_once, known)
     failed: list[str] = []
+    elsewhere: list[Job] = []
+    ran = 0
 
-    def finished(job: Job, seconds: float, problem: str | None) -> None:
+    def finished(job: Job, seconds: float | None, problem: str | None) -> None:
+        nonlocal ran
         if problem is not None:
             failed.append(f"{job.cell.name}: {problem}")
+        if seconds is None:
+            elsewhere.append(job)
+        else:
+            ran += 1
         clock.finished(job, seconds)
         progress(clock.done, len(jobs), clock.left())
 
-    progress(0, len(jobs), clock.left())
-    if at_once == 1:
-        for job in jobs:
-            finished(job, *_attempt(job))
-    else:
-        _run_in_processes(jobs, at_once, finished)
+    waiting = list(jobs)
+    if waiting:
+        progress(0, len(jobs), clock.left())
+    while waiting:
+        elsewhere.clear()
+        if at_once == 1:
+            for job in waiting:
+                finished(job, *_attempt(job))
+        else:
+            _run_in_processes(waiting, at_once, finished)
+        waiting = [job for job in elsewhere if _abandoned(job)]
+        clock.again(waiting)
     if failed:
         raise JobError(f"{len(failed)} of {len(jobs)} cells failed (call again to repeat them); first {failed[0]}")
+    return ran
+
+
+@contextmanager
+def measuring(folder: Path) -> Iterator[None]:
+    """Hold this machine for a study that measures runtime; other machines may work in the same folder."""
+    machine = hashlib.sha256(platform.node().encode()).hexdigest()[:12]
+    with results.locked(folder / RUNNING / f"machine-{machine}.lock", wait=False) as free:
+        if not free:
+            raise InputError(
+                f"another process of this machine works on {folder}, and runtime is measured: wait for it or pass "
+                "another --out."
+            )
+        yield
 
 
 class Clock:
@@ -144,11 +174,17 @@ class Clock:
         for result in known:
             self._seen.setdefault((result.cell.game, result.arm), []).append(float(result.timing["wall"]))
 
-    def finished(self, job: Job, seconds: float) -> None:
-        """Take note of a cell."""
+    def finished(self, job: Job, seconds: float | None) -> None:
+        """Take note of a cell; one without seconds is another process's."""
         self.done += 1
         self._waiting.pop(id(job))
-        self._seen.setdefault((job.cell.game, job.arm), []).append(seconds)
+        if seconds is not None:
+            self._seen.setdefault((job.cell.game, job.arm), []).append(seconds)
+
+    def again(self, jobs: Sequence[Job]) -> None:
+        """These have to be run here after all."""
+        self.done -= len(jobs)
+        self._waiting |= {id(job): job for job in jobs}
 
     def left(self) -> float | None:
         """Seconds, or None while nothing like what waits has been seen."""
@@ -230,8 +266,7 @@ def _run_into(place: Path, job: Job, game: Game, expert: StoredExpert, engine: L
 def _references(job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> evaluation.References:
     """The expert and the yardsticks on the unseen episodes, played by one of the cells for all."""
     path = job.folder / RUNNING / f"{game.name}-{job.cell.expert_hash}.journal"
-    with path.with_suffix(".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait rather than play the same
+    with results.locked(path.with_suffix(".lock")):  # the others wait rather than play the same
         remembered = RememberedEngine(engine, path, runs.subject(game), store.policy_digest)
         return evaluation.play_references(game, expert, remembered, job.cell.episodes)
 
@@ -239,16 +274,29 @@ def _references(job: Job, game: Game, expert: StoredExpert, engine: LocalEngine)
 _KINDS: dict[str, Callable[[Job, Game, StoredExpert], dict[str, Any]]] = {"distill": _distill, "refined": _refine}
 
 
-def _attempt(job: Job) -> tuple[float, str | None]:
-    """Run a cell; how long it took, and what went wrong."""
+def _attempt(job: Job) -> tuple[float | None, str | None]:
+    """Run a cell; how long it took, None if it is another process's, and what went wrong."""
     start, problem = time.perf_counter(), None
     try:
-        execute(job)
+        with results.locked(_lock(job), wait=False) as ours:
+            if not ours or results.is_written(job.folder, job.cell):
+                return None, None
+            execute(job)
     except (InputError, JobError) as error:
         problem = str(error)
     except Exception as error:
         problem = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
     return time.perf_counter() - start, problem
+
+
+def _abandoned(job: Job) -> bool:
+    """Whether the process that had a cell under way is gone without a result."""
+    with results.locked(_lock(job), wait=False) as ours:
+        return ours and not results.is_written(job.folder, job.cell)
+
+
+def _lock(job: Job) -> Path:
+    return job.folder / RUNNING / f"{job.cell.name}.lock"
 
 
 def clean(folder: Path) -> None:
@@ -259,7 +307,9 @@ def clean(folder: Path) -> None:
 # --------------------------------------------------------------------------- several at once
 
 
-def _run_in_processes(jobs: Sequence[Job], count: int, finished: Callable[[Job, float, str | None], None]) -> None:
+def _run_in_processes(
+    jobs: Sequence[Job], count: int, finished: Callable[[Job, float | None, str | None], None]
+) -> None:
     context = multiprocessing.get_context("spawn")
     waiting = list(reversed(jobs))
     busy: dict[Any, tuple[Any, Job]] = {}  # pipe -> process, its job
