@@ -164,6 +164,13 @@ def test_a_cell_of_another_process_is_left_to_it(call, whole):
     assert found == {key: score for key, score in scores(whole).items() if key in found}
 
 
+def test_a_log_has_a_line_per_cell(call):
+    quick = [*NAVIGATION, "--scale", "0.02", "--seeds", 1, "--workers", 1]
+    code, _, complaint = call("study", "epsilon", *quick, "--algorithms", "0.3", "--out", "s")
+    assert code == 0
+    assert complaint.splitlines() == ["epsilon: 0 of 1 cells", "epsilon: 1 of 1 cells, about 0 s left"]
+
+
 def test_machines_that_measure_may_share_a_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with runner.measuring(Path("s")):

@@ -168,13 +168,16 @@ def _run(
 
 @contextmanager
 def _bar(name: str, quiet: bool) -> Iterator[Callable[[int, int, float | None], None]]:
-    """A bar on stderr with the time that is left."""
+    """A bar on stderr with the time that is left; in a log, where bars do not show, a line per cell."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TextColumn("{task.fields[left]}"), console=err, transient=True, disable=quiet) as bar:
         task = bar.add_task(name, total=None, left="")
 
         def show(done: int, of: int, left: float | None) -> None:
-            bar.update(task, completed=done, total=of, left="" if left is None else f"about {_duration(left)} left")
+            words = "" if left is None else f"about {_duration(left)} left"
+            bar.update(task, completed=done, total=of, left=words)
+            if not quiet and not err.is_terminal:
+                err.print(", ".join(filter(None, (f"{name}: {done} of {of} cells", words))), highlight=False)
 
         yield show
 
