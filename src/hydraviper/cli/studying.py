@@ -170,13 +170,14 @@ def _run(
 def _bar(name: str, quiet: bool) -> Iterator[Callable[[int, int, float | None], None]]:
     """A bar on stderr with the time that is left; in a log, where bars do not show, a line per cell."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("{task.fields[left]}"), console=err, transient=True, disable=quiet) as bar:
+    hidden = quiet or not err.is_terminal
+    with Progress(*columns, TextColumn("{task.fields[left]}"), console=err, transient=True, disable=hidden) as bar:
         task = bar.add_task(name, total=None, left="")
 
         def show(done: int, of: int, left: float | None) -> None:
             words = "" if left is None else f"about {_duration(left)} left"
             bar.update(task, completed=done, total=of, left=words)
-            if not quiet and not err.is_terminal:
+            if hidden and not quiet:
                 err.print(", ".join(filter(None, (f"{name}: {done} of {of} cells", words))), highlight=False)
 
         yield show
