@@ -123,6 +123,20 @@ def test_series_and_ablations_are_judged():
     assert made("runtime", BASE, seconds={"hydraviper": 3.0}).answers[0].verdict == HOLDS
 
 
+def test_an_answer_names_a_few_failures_and_counts_the_rest():
+    depths = {"2": 100.0, "3": 110.0, "4": 142.0, "5": 120.0, "1": 142.0, "8": 142.0, "16": 142.0}
+    told = made("sensitivity", depths)
+    depth, ucb = told.answers
+    assert "depth of the trees 2" in depth.sentence
+    assert "depth of the trees 3" in depth.sentence
+    assert "depth of the trees 5" not in depth.sentence
+    assert depth.sentence.endswith("and 1 more, all in the report's table of this question.")
+    assert "more" not in ucb.sentence
+    page = report.to_markdown(told)
+    assert all(f"| {claim.what} | {claim.verdict} | {claim.numbers} |" in page for claim in depth.claims)
+    assert report.printed(told)["answers"][0]["claims"][2]["verdict"] == FAILS
+
+
 def test_published_numbers_stand_beside_the_right_rows():
     rows = {(row.arm.name, row.arm.level): row for row in made("table1", BASE).rows}
     assert rows["hydraviper", "low/low"].published == (144.84, 2.12)

@@ -18,6 +18,7 @@ MARGIN = 0.05
 LEAST_SEEDS = 3
 HOLDS, FAILS, FEW = "holds", "does not hold", "not enough seeds"
 BASELINES = ("iviper", "maviper")
+NAMED = 2  # failing comparisons that an answer's sentence names
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Answer:
         rest += [f"{count[FEW]} {'has' if count[FEW] == 1 else 'have'} too few seeds" * bool(count[FEW])]
         against = [f"{claim.where}: {claim.what} ({claim.numbers})" for claim in self.claims if claim.verdict == FAILS]
         words = ", ".join(filter(None, [whole, *rest]))
+        if len(against) > NAMED:
+            against[NAMED:] = [f"and {len(against) - NAMED} more, all in the report's table of this question"]
         return words + (f". Against it: {'; '.join(against)}" if against else "") + "."
 
 

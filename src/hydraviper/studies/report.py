@@ -7,7 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from math import isfinite
 from pathlib import Path
@@ -294,5 +294,5 @@ def printed(report: Report) -> Mapping[str, Any]:
     """What `--json` says of the report."""
     return {
         "rows": report.values,
-        "answers": [{"question": a.question, "verdict": a.verdict, "sentence": a.sentence} for a in report.answers],
+        "answers": [{**asdict(answer), "sentence": answer.sentence} for answer in report.answers],
     }
