@@ -180,6 +180,13 @@ def test_tiny_validation_budgets(navigation, way, budget):
         assert any("too small for 20 students" in note for note in task.ledger.notes)
 
 
+def test_two_students_are_both_validated_with_two_rollouts(navigation):
+    bandit = Bandit(np.array([0.0, -1.0]), noise=0.0)
+    task = Task(navigation, None, bandit, Settings(valid_budget=2), Ledger())
+    assert select.by_settings(task, (0,), [{0: 0}, {0: 1}]).chosen == 0
+    assert not any("too small" in note for note in task.ledger.notes)
+
+
 def test_a_race_starts_fewer_students_rather_than_trust_one_rollout_each(navigation):
     """A rare disaster (a jam) shows only to a student that plays often: the winner must have."""
     bandit = Bandit(np.zeros(100), noise=1.0)

@@ -307,6 +307,14 @@ def test_without_sumo_the_sentence_says_what_to_install(call, monkeypatch):  # n
     refuses(call, "sumo-rl", "distill", "ingolstadt-corridor")
 
 
+def test_a_sumo_that_does_not_load_is_told_from_one_that_is_missing(call, monkeypatch, tmp_path):  # noqa: F811
+    missing = "libX11.so.6: cannot open shared object file"
+    (tmp_path / "libsumo.py").write_text(f"raise ImportError({missing!r})")
+    monkeypatch.delitem(sys.modules, "libsumo", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    refuses(call, f"does not load ({missing}): install the missing library", "distill", "cologne-corridor")
+
+
 def test_the_game_can_be_made_in_another_process(street):
     made = catalogue.maker(street)
     assert isinstance(made, partial)

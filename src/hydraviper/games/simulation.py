@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 from hydraviper.data import InputError, JobError
 
 INSTALL = "pip install 'hydraviper[traffic]'"
+SYSTEM = "install the missing library, on Debian and Ubuntu by apt install libgl1 libx11-6 libxext6 libxrender1"
 # What every episode is played with; it comes behind the user's own configuration and wins over it.
 OPTIONS = (
     *("--no-step-log", "true", "--no-warnings", "true", "--verbose", "false", "--duration-log.disable", "true"),
@@ -51,8 +52,10 @@ def sumo() -> Any:
     """The libsumo package, or one sentence that says how to get it."""
     try:
         return import_module("libsumo")
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError(f"traffic games need SUMO, which is not installed: run {INSTALL}.") from None
+    except ImportError as error:  # its wheel counts on libraries that servers and containers may lack
+        raise InputError(f"SUMO is installed but does not load ({error}): {SYSTEM}.") from None
 
 
 _holder: object | None = None  # whose episode the process's simulation plays

@@ -144,10 +144,11 @@ def _screened(arms: Arms, least: int = 1) -> list[int]:
         return list(range(len(arms)))
     affordable = max(arms.left // least, min(2, arms.left))
     running = np.unique(np.linspace(len(arms) - 1, 0, affordable).round().astype(int)).tolist()
-    arms.task.ledger.note(
-        f"The validation budget of {arms.task.settings.valid_budget} is too small for {len(arms)} students: "
-        f"only {len(running)} of them, evenly spaced, were validated."
-    )
+    if len(running) < len(arms):
+        arms.task.ledger.note(
+            f"The validation budget of {arms.task.settings.valid_budget} is too small for {len(arms)} students: "
+            f"only {len(running)} of them, evenly spaced, were validated."
+        )
     return running
 
 
