@@ -98,7 +98,10 @@ class Score:
 
     def of(self, returns: np.ndarray) -> np.ndarray:
         """Score every episode from its agents' returns, [E, N] -> [E]."""
-        return returns @ np.asarray(self.weights) + self.offset
+        total = np.zeros(len(returns))
+        for weight, own in zip(self.weights, np.asarray(returns, np.float64).T, strict=True):
+            total += weight * own  # one after the other: the order in a matrix product depends on the processor
+        return total + self.offset
 
     def better(self, first: float, second: float) -> bool:
         """Tell whether the first score beats the second."""

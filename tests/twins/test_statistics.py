@@ -1,4 +1,4 @@
-"""Our statistics against scipy's."""
+"""Our statistics against scipy's, scores against plain sums."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from hydraviper.comparison import over_seeds
+from hydraviper.data import Score
 from hydraviper.studies.statistics import bootstrap_interval, interquartile_mean, paired, ratio, t_interval
 
 
@@ -65,3 +66,18 @@ def test_too_few_values_have_no_interval():
         assert math.isnan(interval.low)
     assert paired({1: 2.0}, {2: 1.0}).difference.count == 0
     assert math.isnan(interquartile_mean([]))
+
+
+@pytest.mark.parametrize("agents", [1, 3, 7, 40])
+def test_a_score_is_added_up_in_the_agents_order_whatever_the_batch(agents):
+    """A matrix product would add in another order, which differs between processors and between batch sizes."""
+    returns = np.random.default_rng(agents).normal(size=(501, agents)) * 100
+    score = Score("sum", "", lower_is_better=True, weights=(-1 / 125,) * agents, offset=0.3)
+    plain = []
+    for row in returns.tolist():
+        total = 0.0
+        for value in row:
+            total += -1 / 125 * value
+        plain.append(total + 0.3)
+    assert score.of(returns).tolist() == plain
+    assert score.of(returns[7:8]).tolist() == plain[7:8]

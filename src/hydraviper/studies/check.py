@@ -1,7 +1,8 @@
-"""Runs finished cells again: scores must be the same to the last bit, runtimes are told as ratios."""
+"""Runs finished cells again: scores must be the same, runtimes are told as ratios."""
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -55,5 +56,20 @@ def again(result: Result, given: runner.experts.Given, workers: int) -> Checked:
     with tempfile.TemporaryDirectory() as place:
         job = Job(result.cell, result.arm, Path(place), given, "", True, workers)
         now = runner.execute(replace(job)).summary
-    differs = tuple(name for name in EXACT if name in result.summary and now.get(name) != result.summary[name])
+    then = result.summary
+    differs = tuple(name for name in EXACT if name in then and not same(then[name], now.get(name)))
     return Checked(result, differs, float(now["score"]["mean"]), float(now["seconds"]["total"]))
+
+
+def same(then: Any, now: Any) -> bool:
+    """Whether two fields agree: counts, names and choices exactly, other numbers to twelve digits.
+
+    Older results added the agents' returns in whatever order a library took, which may show in the last digit.
+    """
+    if isinstance(then, dict):
+        return isinstance(now, dict) and then.keys() == now.keys() and all(same(then[key], now[key]) for key in then)
+    if isinstance(then, list):
+        return isinstance(now, list) and len(then) == len(now) and all(map(same, then, now))
+    if isinstance(then, float) and isinstance(now, float):
+        return math.isclose(then, now, rel_tol=1e-12, abs_tol=1e-12)
+    return then == now
