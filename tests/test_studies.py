@@ -30,6 +30,7 @@ __all__ = ["call"]  # a fixture
 
 NAVIGATION = ["--games", "cooperative-navigation"]
 TINY = [*NAVIGATION, "--scale", "0.02", "--workers", "1", "--json"]
+COLOGNE = Path(hydraviper.__file__).parent / "experts/trained/cologne-corridor.mplight.safetensors"
 
 
 def scores(folder):
@@ -89,10 +90,16 @@ def test_a_cell_is_what_distill_prints(call):
         assert summary[field] == document["summary"][field], field
 
 
-def test_killed_five_times_it_ends_as_if_left_alone(whole, tmp_path):
-    """SIGKILL at random moments, with one and with two processes; each time some cell was finished before."""
+def test_killed_again_and_again_it_ends_as_if_left_alone(whole, tmp_path):
+    """SIGKILL at random moments: five times after another cell, with one or two processes, then twice anywhere."""
     folder, moments = tmp_path / "killed", random.Random(7)
-    for attempt in range(5):
+    for attempt in range(7):
+        if attempt > 4:
+            process = _start(folder, workers=attempt - 4)
+            time.sleep(moments.uniform(0, 3))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            continue
         before = len(list(folder.glob("cells/*.json")))
         process = _start(folder, workers=2 if attempt == 1 else 1)
         limit = time.monotonic() + 120
@@ -312,9 +319,24 @@ def _run_into(folder, settings, episodes):
         ("table1 has no game 'chess'", ["table1", "--games", "chess"]),
         ("clustering has no game 'cooperative-navigation'", ["clustering", *NAVIGATION]),
         ("table1 has no algorithm 'magic'", ["table1", "--algorithms", "iviper,magic"]),
-        ("table1 has no budget 'mid/mid': choose among high, low", ["table1", "--budget", "mid"]),
-        ("table1 has no cells of these", ["table1", *NAVIGATION, "--expert", "mplight"]),
-        ("budgets has no cells of these", ["budgets", *NAVIGATION, "--algorithms", "imitation", "--budget", "low"]),
+        ("table1 has no budget 'mid': choose among high, low", ["table1", "--budget", "mid"]),
+        ("table1 has no budget 'High'", ["table1", "--budget", "High"]),
+        (
+            "distils cooperative-navigation from maddpg, not from mplight",
+            ["table1", *NAVIGATION, "--expert", "mplight"],
+        ),
+        ("choose among mplight-joint, or pass a file", ["clustering", "--expert", "mplight"]),
+        (
+            "budgets has no budget 'low' for imitation: choose among high",
+            ["budgets", *NAVIGATION, "--algorithms", "imitation", "--budget", "low"],
+        ),
+        ("is a mplight expert for cologne-corridor, which is not", ["table1", *NAVIGATION, "--expert", COLOGNE]),
+        (
+            "is a mplight expert for cologne-corridor, which is not",
+            ["epsilon", "--expert", "maddpg", "--expert", COLOGNE],
+        ),
+        ("add --check", ["table1", "--sample", "2"]),
+        ("add --adopt", ["table1", "--commit", "abc"]),
         ("--seeds must be at least 1", ["table1", "--seeds", "0"]),
         ("--workers must be at least 1", ["table1", "--workers", "0"]),
         ("--scale must be more than 0", ["table1", "--scale", "0"]),
@@ -338,6 +360,14 @@ def test_folders_of_others_are_refused(call, whole):
     subprocess.run(["cp", "-r", str(whole), "s"], check=True)
     (next(iter(Path("s/cells").glob("*.json")))).write_text('{"cell": 1}')
     refuses(call, "not a result of this package", "study", "epsilon", *TINY, "--out", "s")
+    subprocess.run(["cp", "-r", str(whole), "t"], check=True)
+    results.pack(Path("t"))
+    lines = Path("t/cells.jsonl").read_bytes().splitlines(keepends=True)
+    emptied = json.loads(lines[2])
+    emptied["summary"] = {}
+    for broken in (b"\xff\n", b"\n", json.dumps(emptied).encode() + b"\n"):
+        Path("t/cells.jsonl").write_bytes(b"".join([*lines[:2], broken, *lines[3:]]))
+        refuses(call, "remove line 3 of t/cells.jsonl to run that cell again", "study", "epsilon", *TINY, "--out", "t")
     with results.joined(STUDIES["table1"], Path("held")), runner.measuring(Path("held")):
         refuses(call, "another process of this machine works on held", "study", "table1", *TINY, "--out", "held")
 

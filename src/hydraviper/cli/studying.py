@@ -43,7 +43,9 @@ def study(
     commit: Annotated[str | None, typer.Option(help="The commit that adopted runs were made from.")] = None,
     run: Annotated[bool, typer.Option(help="With --no-run: only adopt and report.")] = True,
     check: Annotated[bool, typer.Option("--check", help="Run some finished cells again and compare.")] = False,
-    sample: Annotated[int, typer.Option(help="How many cells --check runs.")] = 4,
+    sample: Annotated[
+        int | None, typer.Option(help="How many cells --check runs; default: 4.", show_default=False)
+    ] = None,
     pack: Annotated[bool, typer.Option("--pack", help="Put the cells' results into one file, to be kept.")] = False,
     out_folder: Annotated[Path | None, typer.Option("--out", help="The study's folder; default: results/NAME.")] = None,
     as_json: AsJson = False,
@@ -57,17 +59,20 @@ def study(
     check_scale(scale)
     folder = out_folder or Path("results") / chosen.name
     results.check(chosen, folder)
+    if sample is not None and not check:
+        raise InputError("--sample says how many cells --check runs: add --check.")
+    if commit and not adopt:
+        raise InputError("--commit says what adopted runs were made from: add --adopt FOLDER.")
     for source in adopt or ():
         results.check_source(source)
-    names = [name for name in expert or () if any(name in known for known in chosen.experts.values())]
-    given = experts.read([Path(file) for file in expert or () if file not in names])
+    names, given = _experts(chosen, expert or ())
     wanted = Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale, names or None)
     cells = runner.plan(chosen, wanted, given)
     if check:
         asked = {(cell.game, cell.expert, arm.key) for cell, arm in cells}  # of any scale and seed
         found = results.load(folder).values()
         finished = [result for result in found if (result.cell.game, result.cell.expert, result.arm) in asked]
-        _check(chosen, finished, folder, given, sample, workers, as_json)
+        _check(chosen, finished, folder, given, 4 if sample is None else sample, workers, as_json)
         return
     measuring = runner.measuring(folder) if chosen.timed and run else nullcontext()
     with results.joined(chosen, folder) as alone, measuring:
@@ -89,12 +94,28 @@ def study(
         else:
             words = "the last one writes the whole report" + (", and call again to pack" if pack else "")
             err.print(f"Other processes work on {folder}, too: {words}.", highlight=False, soft_wrap=True)
+    asked = {(cell.game, cell.expert) for cell, _ in cells}  # what is printed; the files hold the whole folder
+    own = [result for result in finished.values() if (result.cell.game, result.cell.expert) in asked]
+    told = report.Report.of(chosen, own, scale)
     counts = {"wanted": len(cells), "adopted": len(adopted), "ran": ran, "missing": missing}
     if as_json:
         paths = [str(file) for file in files]
         print(json.dumps({"study": name, "cells": counts, **report.printed(told), "out": str(folder), "files": paths}))
     else:
         _print(told, counts, files)
+
+
+def _experts(study: Study, given: Sequence[str]) -> tuple[list[str], experts.Given]:
+    """What --expert says: names of experts that the study knows, and files."""
+    known = list(dict.fromkeys(name for own in study.experts.values() for name in own))
+    names = [name for name in given if name in known]
+    files = [Path(name) for name in given if name not in known]
+    for file in files:
+        if not file.suffix and not file.exists():
+            raise InputError(
+                f"{study.name} has no expert {str(file)!r}: choose among {', '.join(known)}, or pass a file."
+            )
+    return names, experts.read(files)
 
 
 def _print(told: report.Report, counts: dict[str, int], files: Sequence[Path]) -> None:

@@ -51,7 +51,10 @@ def bar_chart(
     from_zero: bool = False,
     width: float = WIDTH,
 ) -> str:
-    """Grouped bars with intervals; hollow diamonds are published values, a dashed line is the expert."""
+    """Grouped bars with intervals; hollow diamonds are published values, a dashed line is the expert.
+
+    A published value beyond the axis is an arrow with its number.
+    """
     drawn = [bar for group in groups for bar in group.bars]
     low, high, ticks = _axis(drawn, line, from_zero)
     left, right, top, bottom = 64.0, width - 12, 62.0, 312.0
@@ -66,7 +69,7 @@ def bar_chart(
         middle = left + slot * (k + 0.5)
         start = middle - wide * len(group.bars) / 2
         for j, bar in enumerate(group.bars):
-            parts.append(_draw(bar, start + wide * (j + 0.5), wide, at, bottom))
+            parts.append(_draw(bar, start + wide * (j + 0.5), wide, at, bottom, high))
             if labels:
                 x = start + wide * (j + 0.5)
                 parts.append(text(x, bottom + 17, bar.label, font_size=12, text_anchor="middle"))
@@ -81,13 +84,13 @@ def bar_chart(
 def _axis(drawn: Sequence[Bar], line: float | None, from_zero: bool) -> tuple[float, float, list[float]]:
     """Zero to the largest; where all are far from zero, only the part that matters.
 
-    Published values that would dwarf ours are drawn at the edge.
+    Published values that would dwarf ours are left outside.
     """
     ends = [end for bar in drawn for end in (bar.mean, bar.low, bar.high) if isfinite(end)]
     ends += [line] if line is not None else []
     top = max(ends)
     theirs = [bar.published.mean + side * bar.published.ci95 for bar in drawn if bar.published for side in (-1, 1)]
-    ends += [value for value in theirs if value <= 2.2 * top]
+    ends += [value for value in theirs if value <= 3 * top]
     low, high = min(ends), max(ends)
     base = 0.0 if from_zero or low < 0.45 * high else low - 0.25 * (high - low)
     high += 0.06 * (high - base) or 1.0
@@ -106,7 +109,7 @@ def _frame(
     return "".join(parts)
 
 
-def _draw(bar: Bar, x: float, wide: float, at: Callable[[float], float], bottom: float) -> str:
+def _draw(bar: Bar, x: float, wide: float, at: Callable[[float], float], bottom: float, high: float) -> str:
     """A bar, its interval, and the published value as a hollow diamond with a thin interval."""
     half = 0.42 * wide
     shape = {"x": x - half, "y": at(bar.mean), "width": 2 * half, "height": max(bottom - at(bar.mean), 0.8)}
@@ -115,7 +118,11 @@ def _draw(bar: Bar, x: float, wide: float, at: Callable[[float], float], bottom:
     ours = x - 0.4 * half if bar.published else x
     if isfinite(bar.low) and isfinite(bar.high):
         parts.append(_whisker(ours, at(bar.high), at(bar.low), cap, INK, 1.6))
-    if theirs := bar.published:
+    if bar.published and bar.published.mean > high:
+        parts.append(tag("path", d=f"M{x:.1f} {at(high) + 2:.1f}l5 7h-10Z", fill="#fff", stroke=INK, stroke_width=1.2))
+        words = number(bar.published.mean, 3)
+        parts.append(text(x, at(high) + 21, words, font_size=10, text_anchor="middle"))
+    elif theirs := bar.published:
         place, y = x + 0.45 * half, at(theirs.mean)
         parts.append(_whisker(place, at(theirs.mean + theirs.ci95), at(theirs.mean - theirs.ci95), 0, INK, 1))
         diamond = f"M{place:.1f} {y - 5:.1f}l5 5l-5 5l-5 -5Z"
@@ -185,11 +192,10 @@ def scatter(
         return x, bottom - (score - low) / (high - low) * (bottom - top)
 
     parts = [_frame(title, _ticks(low, high), lambda value: at(1.0, value)[1], left, right, 0.0)]
-    for seconds in (scale * k for scale in (10.0**k for k in range(-3, 7)) for k in (1, 2, 5)):
-        if first <= log10(seconds) <= last:
-            x = at(seconds, low)[0]
-            parts.append(tag("path", d=f"M{x:.1f} {top}V{bottom}", stroke=GRID))
-            parts.append(text(x, bottom + 16, f"{seconds:,g} s", font_size=11, fill=SOFT, text_anchor="middle"))
+    for seconds in _times(10**first, 10**last):
+        x = at(seconds, low)[0]
+        parts.append(tag("path", d=f"M{x:.1f} {top}V{bottom}", stroke=GRID))
+        parts.append(text(x, bottom + 16, f"{seconds:,g} s", font_size=11, fill=SOFT, text_anchor="middle"))
     y = at(1.0, line)[1]
     parts.append(tag("path", d=f"M{left} {y:.1f}H{right}", stroke=_EXPERT, **_DASHED))
     names, x = _legend(legend, True, False, left)
@@ -210,6 +216,13 @@ def _spot(point: Point, at: Callable[[float, float], tuple[float, float]]) -> st
     look = {"fill": "#fff" if point.hollow else point.colour, "stroke": point.colour, "stroke_width": 2}
     parts.append(tag("circle", tag("title", escape(point.words)), cx=x, cy=y, r=5.5, **look))
     return "".join(parts) + (text(x + 12, y + 4, point.label, font_size=12) if point.label else "")
+
+
+def _times(low: float, high: float) -> list[float]:
+    """Round numbers of seconds on a logarithmic axis; a short one has those of a plain axis."""
+    round_ones = [10.0**k * step for k in range(-3, 7) for step in (1, 2, 5)]
+    within = [seconds for seconds in round_ones if low <= seconds <= high]
+    return within if len(within) >= 3 else _ticks(low, high)
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -118,15 +118,25 @@ def _rq3(rows: Sequence[Row]) -> Iterator[Claim]:
 # --------------------------------------------------------------------------- of figures, and ours
 
 
+PARTS = (  # what is asked about, who has it, who has not
+    ("C-Q", "hydraviper", "without C-Q"),
+    ("TR-A", "hydraviper", "without TR-A"),
+    ("our race among the students", "hydraviper", "without VR-UCB"),
+    ("the paper's VR-UCB", "VR-UCB as in the paper", "without VR-UCB"),
+)
+
+
 def _parts(rows: Sequence[Row]) -> Iterator[Claim]:
+    """A part helps if trees without it are worse; it does not if that is unclear and less than MARGIN for certain."""
     for (game, expert), own in by_game(rows).items():
-        whole = {row.arm.level: row for row in own if row.arm.name == "hydraviper"}
-        for row in own:
-            if row.arm.name.startswith("without") and row.arm.level in whole:
-                lost = worsening(row, whole[row.arm.level])
-                verdict = HOLDS if lost.low > 0 else FAILS if lost.high < MARGIN else FEW
-                what, numbers = f"{row.arm.name.removeprefix('without ')} helps", f"without it {_percent(lost)}"
-                yield Claim(_where(game, expert, row.arm.level), what, _enough(lost, verdict), numbers)
+        at = {(row.arm.name, row.arm.level): row for row in own}
+        for level in dict.fromkeys(row.arm.level for row in own):
+            for part, name, without in PARTS:
+                if (name, level) in at and (without, level) in at:
+                    lost = worsening(at[without, level], at[name, level])
+                    verdict = HOLDS if lost.low > 0 else FAILS if lost.high < MARGIN else FEW
+                    numbers = f"without it {_percent(lost)}"
+                    yield Claim(_where(game, expert, level), f"{part} helps", _enough(lost, verdict), numbers)
 
 
 def _of_a_series(group: str, best: Callable[[str], str]) -> Callable[[Sequence[Row]], Iterator[Claim]]:

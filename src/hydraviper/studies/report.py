@@ -31,6 +31,7 @@ class Table:
     title: str
     heads: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
+    words: bool = False  # sentences rather than numbers
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,10 @@ def to_html(report: Report) -> str:
     ]
     body = f"<header><h1>{escape(report.study.title)}</h1><p>{escape(report.study.about)}</p>{verdicts}{facts}</header>"
     body += "<h2>Figures</h2>" + "".join(drawings) if drawings else ""
-    body += "".join(f"<h2>{escape(part.title)}</h2>{table(part.heads, part.lines)}" for part in _tables(report))
+    body += "".join(
+        f"<h2>{escape(part.title)}</h2>{table(part.heads, part.lines, 0 if part.words else None)}"
+        for part in _tables(report)
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -136,11 +140,17 @@ def _facts(report: Report) -> list[str]:
     machines = Counter(
         f"{one['processor']}, {one['cores']} cores" for one in (result.machine for result in every) if one
     )
-    commits = Counter((result.commit or "not known")[:12] for result in every)
+    commits = Counter(map(_commit, every))
     facts.append(
         f"Machine: {'; '.join(machines)}. Commit: {', '.join(commits)}. Made by: {'; '.join(_commands(every))}."
     )
     return facts
+
+
+def _commit(result: Result) -> str:
+    """A commit's first digits, and whether there were changes beside it."""
+    digits, changed, _ = (result.commit or "not known").partition("+")
+    return digits[: 9 if digits == "not known" else 7] + (" with changes" if changed else "")
 
 
 def _commands(every: Sequence[Result]) -> list[str]:
@@ -153,7 +163,7 @@ def _timing(every: Sequence[Result]) -> str:
     alone = [result for result in every if result.timing["alone"]]
     loads = [float(result.timing["load"]) for result in every if result.timing["load"] is not None]
     workers = sorted({int(result.timing["workers"]) for result in every if result.timing["workers"]})
-    words = f"Seconds: {len(alone)} of {len(every)} cells ran one at a time"
+    words = f"Seconds: {len(alone)} of {len(every)} cells are known to have run without another beside them"
     if workers:
         words += f", with {' or '.join(map(str, workers))} {'core' if workers == [1] else 'cores'} each"
     cores = next((int(result.machine["cores"]) for result in every if result.machine.get("cores")), 1)
@@ -180,7 +190,7 @@ def _tables(report: Report) -> list[Table]:
     for answer in report.answers:
         if answer.claims:
             lines = tuple((claim.where, claim.what, claim.verdict, claim.numbers) for claim in answer.claims)
-            tables.append(Table(answer.question, ("where", "claim", "verdict", "numbers"), lines))
+            tables.append(Table(answer.question, ("where", "claim", "verdict", "numbers"), lines, words=True))
     return tables
 
 
@@ -205,12 +215,10 @@ def _spread(title: str, rows: Sequence[Row], report: Report) -> Table:
     lines = []
     for row in rows:
         values, other = list(row.scores.values()), reference_of(report.study, row, report.rows)
-        boot = statistics.bootstrap_interval(values)
-        ends = f"{fixed(boot.low, 2)} to {fixed(boot.high, 2)}" if boot.count > 1 else ""
-        lines.append(
-            (_name(row), row.budget, fixed(statistics.interquartile_mean(values), 2), ends, *_against(row, other))
-        )
-    heads = ("", "rollouts", "interquartile mean", "bootstrap 95 %", f"minus {report.study.reference}", "better seeds")
+        middle, ends = fixed(statistics.interquartile_mean(values), 2), _ends(statistics.bootstrap_interval(values))
+        lines.append((_name(row), row.budget, middle, ends, *_against(row, other)))
+    difference = f"minus {report.study.reference}"
+    heads = ("", "rollouts", "interquartile mean", "bootstrap 95 %", difference, "bootstrap 95 %", "better seeds")
     return Table(f"{title}: over seeds", heads, tuple(lines))
 
 
@@ -218,15 +226,19 @@ def _name(row: Row) -> str:
     return f"{row.arm.group} {row.arm.name}".strip()
 
 
-def _against(row: Row, other: Row | None) -> tuple[str, str]:
-    """The difference to the reference on common seeds, and on how many of them the row is better."""
+def _against(row: Row, other: Row | None) -> tuple[str, str, str]:
+    """The difference to the reference on common seeds, with both intervals, and on how many the row is better."""
     pair = None if other is None else statistics.paired(row.scores, other.scores)
     if pair is None or pair.difference.count == 0:
-        return "", ""
+        return "", "", ""
     count = pair.difference.count
     better = pair.smaller if row.lower_is_better else pair.larger
     sign = "+" if pair.difference.mean >= 0 else ""
-    return sign + _pm(pair.difference.mean, pair.difference.half), f"{better} of {count}"
+    return sign + _pm(pair.difference.mean, pair.difference.half), _ends(pair.bootstrap), f"{better} of {count}"
+
+
+def _ends(value: statistics.Interval) -> str:
+    return f"{fixed(value.low, 2)} to {fixed(value.high, 2)}" if value.count > 1 else ""
 
 
 def _beside(title: str, rows: Sequence[Row]) -> Table:
@@ -269,9 +281,9 @@ def _teams(title: str, rows: Sequence[Row]) -> Table:
             names = [name for team in worst.summary["teams"] for name in team]
             order = {name: k + 1 for k, name in enumerate(sorted(names, key=lambda name: _place(rows, name)))}
             ours = [sorted(order[name] for name in team) for team in worst.summary["teams"]]
-            theirs = published.CLUSTERING_WORST[row.arm.name] if row.arm.level == "high/high" else ""
-            lines.append((row.arm.name, row.budget, str(ours), str([list(team) for team in theirs]) if theirs else ""))
-    return Table(f"{title}: teams of the worst seed", ("", "rollouts", "ours", "published"), tuple(lines))
+            theirs = [list(team) for team in published.CLUSTERING_WORST[row.arm.name]]
+            lines.append((row.arm.name, row.budget, str(ours), str(theirs)))
+    return Table(f"{title}: teams of the worst seed", ("", "rollouts", "ours", "published (high budget)"), tuple(lines), words=True)
 
 
 def _place(rows: Sequence[Row], name: str) -> int:

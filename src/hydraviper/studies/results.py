@@ -58,6 +58,7 @@ class Result:
     def from_json(values: Mapping[str, Any]) -> Result:
         """What `to_json` wrote."""
         cell = Cell.from_json(values["cell"])
+        float(values["summary"]["score"]["mean"])
         rest = {name: values[name] for name in ("arm", "summary", "timing", "commit", "machine", "command")}
         return Result(cell, **rest)
 
@@ -153,16 +154,16 @@ def load(folder: Path) -> dict[str, Result]:
     """All finished cells of a folder by their keys."""
     found: dict[str, Result] = {}
     packed = folder / PACKED
-    lines = packed.read_text(encoding="utf-8").splitlines() if packed.is_file() else []
-    sources = [(packed, line) for line in lines]
-    sources += [(path, path.read_text(encoding="utf-8")) for path in sorted((folder / "cells").glob("*.json"))]
-    for path, text in sources:
+    lines = packed.read_bytes().splitlines() if packed.is_file() else []
+    sources = [(f"line {number} of {packed}", line) for number, line in enumerate(lines, 1)]
+    sources += [(str(path), path.read_bytes()) for path in sorted((folder / "cells").glob("*.json"))]
+    for place, text in sources:
         try:
             result = Result.from_json(json.loads(text))
         except (ValueError, KeyError, TypeError) as error:
-            problem = f"{type(error).__name__}: {error}"
+            problem = " ".join(f"{type(error).__name__}: {error}".split())
             raise InputError(
-                f"{path} is not a result of this package ({problem}): remove it to run it again."
+                f"{place} is not a result of this package ({problem}): remove {place} to run that cell again."
             ) from None
         found[result.cell.key] = result
     return found

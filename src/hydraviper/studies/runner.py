@@ -71,30 +71,38 @@ class Wanted:
 
 def plan(study: Study, wanted: Wanted, given: experts.Given) -> list[tuple[Cell, Arm]]:
     """The cells that are wanted, seed by seed, so that a study that is stopped early compares on common seeds."""
-    games = study.games if wanted.games is None else wanted.games
-    for game in games:
-        if game not in study.games:
-            raise InputError(f"{study.name} has no game {game!r}: choose among {', '.join(study.games)}.")
-    arms = _chosen(study, wanted)
+    arms, games = _chosen(study, wanted), _games(study, wanted)
+    for (game, algorithm), path in given.items():
+        if game not in games or algorithm not in games[game]:
+            known = "; ".join(f"{name}: {', '.join(own)}" for name, own in games.items())
+            raise InputError(f"{path} is a {algorithm} expert for {game}, which is not asked for here ({known}).")
     made = [catalogue.make(name) for name in games]
     named: dict[str, list[tuple[str, str]]] = {
-        game.name: [
-            (name, store.digest(experts.find(game, name, given)))
-            for name in study.experts[game.name]
-            if wanted.experts is None or name in wanted.experts
-        ]
-        for game in made
+        game.name: [(name, store.digest(experts.find(game, name, given))) for name in games[game.name]] for game in made
     }
-    cells = [
+    return [
         (cell_of(arm, game, expert, seed, wanted.scale), arm)
         for seed in range(wanted.seeds)
         for game in made
         for expert in named[game.name]
         for arm in arms
     ]
-    if not cells:
-        raise InputError(f"{study.name} has no cells of these games, algorithms, budgets and experts: choose fewer.")
-    return cells
+
+
+def _games(study: Study, wanted: Wanted) -> dict[str, list[str]]:
+    """The games that are wanted, each with its experts."""
+    found: dict[str, list[str]] = {}
+    for game in wanted.games or study.games:
+        if game not in study.games:
+            raise InputError(f"{study.name} has no game {game!r}: choose among {', '.join(study.games)}.")
+        known = study.experts[game]
+        own = [name for name in known if wanted.experts is None or name in wanted.experts]
+        if own:
+            found[game] = own
+        elif wanted.games:
+            names = f"{study.name} distils {game} from {' or '.join(known)}"
+            raise InputError(f"{names}, not from {', '.join(wanted.experts or ())}: choose again, or leave {game} out.")
+    return found
 
 
 def _chosen(study: Study, wanted: Wanted) -> list[Arm]:
@@ -102,14 +110,21 @@ def _chosen(study: Study, wanted: Wanted) -> list[Arm]:
     for name in wanted.algorithms or ():
         if name not in known:
             raise InputError(f"{study.name} has no algorithm {name!r}: choose among {', '.join(known)}.")
-    levels = dict.fromkeys(arm.level for arm in study.arms)
-    budgets = [f"{name}/{name}" if "/" not in name else name for name in wanted.budgets or levels]
-    for name in budgets:
-        if name not in levels:
-            short = [f"{level.split('/')[0]}" if len(set(level.split("/"))) == 1 else level for level in levels]
-            raise InputError(f"{study.name} has no budget {name!r}: choose among {', '.join(short)}.")
     names = wanted.algorithms or known
-    return [arm for arm in study.arms if (arm.algorithm in names or arm.name in names) and arm.level in budgets]
+    arms = [arm for arm in study.arms if arm.algorithm in names or arm.name in names]
+    levels = {_short(arm.level): arm.level for arm in arms}
+    for name in wanted.budgets or ():
+        if _short(name) not in levels:
+            of = f" for {', '.join(wanted.algorithms)}" if wanted.algorithms else ""
+            raise InputError(f"{study.name} has no budget {name!r}{of}: choose among {', '.join(levels)}.")
+    budgets = [levels[_short(name)] for name in wanted.budgets or levels]
+    return [arm for arm in arms if arm.level in budgets]
+
+
+def _short(level: str) -> str:
+    """`high` for `high/high`."""
+    first, _, second = level.partition("/")
+    return first if second in ("", first) else level
 
 
 def run(jobs: Sequence[Job], at_once: int, progress: Progress, known: Sequence[Result] = ()) -> int:
