@@ -116,6 +116,8 @@ def test_series_and_ablations_are_judged():
     parts = {"hydraviper": 142.0, "without C-Q": 150.0, "without TR-A": 144.0, "without VR-UCB": 146.0}
     assert made("ablation", parts).answers[0].verdict == HOLDS
     assert made("ablation", {**parts, "without TR-A": 141.0}).answers[0].verdict == FAILS
+    equal = made("ablation", {"without VR-UCB": 142.0, "VR-UCB as in the paper": 142.0}).answers[0]
+    assert [claim.what for claim in equal.claims] == ["the paper's VR-UCB helps"] * 2  # at both budgets
     assert made("refined", {"none": 142.0, "10 s": 139.0}).answers[0].verdict == HOLDS
     same = made("features", {"imitation": 200.0, **BASE})
     assert HOLDS not in [claim.verdict for claim in same.answers[0].claims]

@@ -240,6 +240,8 @@ def _percent(lost: Interval) -> str:
 
     if lost.count == 0:
         return "no common seeds"
+    if lost.mean == lost.low == lost.high == 0:
+        return "the same in every seed"
     if lost.count < 2:
         return words(lost.mean)
     return f"{words(lost.mean)}; from {words(lost.low)} to {words(lost.high)}"

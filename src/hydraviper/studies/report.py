@@ -283,7 +283,12 @@ def _teams(title: str, rows: Sequence[Row]) -> Table:
             ours = [sorted(order[name] for name in team) for team in worst.summary["teams"]]
             theirs = [list(team) for team in published.CLUSTERING_WORST[row.arm.name]]
             lines.append((row.arm.name, row.budget, str(ours), str(theirs)))
-    return Table(f"{title}: teams of the worst seed", ("", "rollouts", "ours", "published (high budget)"), tuple(lines), words=True)
+    return Table(
+        f"{title}: teams of the worst seed",
+        ("", "rollouts", "ours", "published (high budget)"),
+        tuple(lines),
+        words=True,
+    )
 
 
 def _place(rows: Sequence[Row], name: str) -> int:
