@@ -31,7 +31,7 @@ def result(study, arm, seed, score, seconds=10.0, game=CN, expert="maddpg", dige
         "score": {"name": "penalty", "mean": score, "ci95": 1.0, "episodes": 100, "lower_is_better": True, **jams},
         "expert": {"mean": 120.0, "ci95": 1.0},
         "rollouts": {"warmup": 50, "train": 100, "valid": 100},
-        "seconds": {"total": seconds, **dict.fromkeys(tables.STEPS, seconds / 4)},
+        "seconds": {"total": seconds, **dict.fromkeys((*tables.STEPS, "refine"), seconds / 4)},
         "teams": [signals] if together else [signals[1::2], signals[::2]],
     }
     timing = {"alone": True, "workers": 1, "load": 0.3, "wall": seconds}
@@ -118,7 +118,9 @@ def test_series_and_ablations_are_judged():
     assert made("ablation", {**parts, "without TR-A": 141.0}).answers[0].verdict == FAILS
     equal = made("ablation", {"without VR-UCB": 142.0, "VR-UCB as in the paper": 142.0}).answers[0]
     assert [claim.what for claim in equal.claims] == ["the paper's VR-UCB helps"] * 2  # at both budgets
-    assert made("refined", {"none": 142.0, "10 s": 139.0}).answers[0].verdict == HOLDS
+    refined = made("refined", {"none": 142.0, "10 s": 139.0}).answers[0]
+    assert refined.verdict == HOLDS
+    assert "0.843 % a second, of 2.5 s" in refined.claims[0].numbers
     same = made("features", {"imitation": 200.0, **BASE})
     assert HOLDS not in [claim.verdict for claim in same.answers[0].claims]
     assert {row.published is None for row in same.rows if row.arm.group == "derived features"} == {True}

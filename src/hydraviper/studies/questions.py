@@ -176,8 +176,11 @@ def _refined(rows: Sequence[Row]) -> Iterator[Claim]:
         plain = next((row for row in own if row.arm.name == "none"), None)
         for row in own:
             if plain is not None and row is not plain:
-                what = f"refined for {row.arm.name} it is better"
-                yield Claim(_where(game, expert, ""), what, *_gain(worsening(row, plain)))
+                lost = worsening(row, plain)
+                verdict, numbers = _gain(lost)
+                seconds = statistics.t_interval(list(row.step("refine").values())).mean
+                numbers += f"; {-100 * lost.mean / seconds:.3f} % a second, of {seconds:.1f} s"
+                yield Claim(_where(game, expert, ""), f"refined for {row.arm.name} it is better", verdict, numbers)
 
 
 QUESTIONS: dict[str, tuple[str, Callable[[Sequence[Row]], Iterator[Claim]]]] = {
