@@ -249,15 +249,8 @@ def _beside(title: str, rows: Sequence[Row]) -> Table:
         if all("jammed" in score for score in scores):
             median = statistics.t_interval([score["median"] for score in scores]).mean
             jammed, played = sum(score["jammed"] for score in scores), row.episodes * len(scores)
-            lines.append(
-                (
-                    row.arm.name,
-                    row.budget,
-                    f"{median:.2f}",
-                    f"{max(s['worst'] for s in scores):.2f}",
-                    f"{jammed} of {played}",
-                )
-            )
+            worst = max(score["worst"] for score in scores)
+            lines.append((_name(row), row.budget, f"{median:.2f}", f"{worst:.2f}", f"{jammed} of {played}"))
     return Table(f"{title}: jams", ("", "rollouts", "median", "worst episode", "jammed episodes"), tuple(lines))
 
 
