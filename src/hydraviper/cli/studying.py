@@ -179,7 +179,7 @@ def _run(
     known = results.load(folder)
     at_once, inside = (1, workers) if study.timed else (workers, 1)
     jobs = [
-        Job(cell, arm.key, folder.resolve(), given, command_line(PLACES), at_once == 1, inside, not study.timed)
+        Job(cell, arm.key, folder.resolve(), given, command_line(PLACES), study.timed, inside, not study.timed)
         for cell, arm in cells
         if cell.key not in known
     ]
