@@ -170,8 +170,8 @@ def _timing(every: Sequence[Result]) -> str:
     busy = [load for load in loads if load > max(workers or [1]) + 0.5]
     if busy:
         words += (
-            f"; the machine was busy with other work when {len(busy)} of the cells began (load up to {max(loads):.1f} on "
-            f"{cores} cores), so take their seconds as disturbed"
+            f"; the machine was busy with other work when {len(busy)} of the cells began (load up to "
+            f"{max(loads):.1f} on {cores} cores), so take their seconds as disturbed"
         )
     return words + "."
 
