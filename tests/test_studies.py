@@ -73,6 +73,18 @@ def test_a_study_from_nothing_and_again_at_once(call, monkeypatch):
     assert "RQ1" in printed
 
 
+def test_what_is_printed_keeps_to_the_games_asked_for(call):
+    quick = ["--scale", "0.02", "--seeds", 1, "--algorithms", "0.3", "--workers", 1, "--out", "s", "--json"]
+    both = ["cooperative-navigation", "physical-deception"]
+    told = {}
+    for games in (",".join(both), both[0]):
+        code, printed, complaint = call("study", "epsilon", "--games", games, *quick)
+        assert code == 0, complaint
+        told[games] = [row["game"] for row in json.loads(printed)["rows"]]
+        assert all(f"\n{game}," in Path("s/report-scale-0.02.csv").read_text() for game in both)
+    assert list(told.values()) == [both, both[:1]]
+
+
 def test_a_cell_is_what_distill_prints(call):
     options = [*NAVIGATION, "--seeds", 1, "--algorithms", "imitation", "--budget", "low/high", "--workers", 1]
     assert call("study", "budgets", *options, "--out", "s", "--json")[0] == 0
@@ -330,9 +342,9 @@ def _run_into(folder, settings, episodes):
             "budgets has no budget 'low' for imitation: choose among high",
             ["budgets", *NAVIGATION, "--algorithms", "imitation", "--budget", "low"],
         ),
-        ("is a mplight expert for cologne-corridor, which is not", ["table1", *NAVIGATION, "--expert", COLOGNE]),
+        ("is an expert for cologne-corridor by mplight, which is not", ["table1", *NAVIGATION, "--expert", COLOGNE]),
         (
-            "is a mplight expert for cologne-corridor, which is not",
+            "is an expert for cologne-corridor by mplight, which is not",
             ["epsilon", "--expert", "maddpg", "--expert", COLOGNE],
         ),
         ("add --check", ["table1", "--sample", "2"]),

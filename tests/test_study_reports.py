@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
 from hydraviper.settings import Settings
-from hydraviper.studies import report, tables
+from hydraviper.studies import drawing, report, tables
 from hydraviper.studies.catalogue import STUDIES
 from hydraviper.studies.design import Cell
 from hydraviper.studies.figures import FIGURES
+from hydraviper.studies.published import Published
 from hydraviper.studies.questions import FAILS, FEW, HOLDS
 from hydraviper.studies.results import Result
 
@@ -190,6 +192,32 @@ def test_figures_are_sound_drawings(name, seeds):
             assert numbers
             assert all(0 <= value <= max(width, height) for value in numbers)
             assert "nan" not in figure.svg
+
+
+def test_published_values_beyond_the_axis_are_arrows_with_their_number():
+    def chart(theirs):
+        bar = drawing.Bar("a", 10.0, 9.0, 11.0, "#000", "a", Published(theirs, 1.0))
+        return drawing.bar_chart("score", [drawing.Group("low", (bar,))], {}, None)
+
+    assert ">218</text>" in chart(218.22)
+    assert "h-10Z" in chart(218.22)  # the arrow's head
+    assert "h-10Z" not in chart(25.0)  # a diamond
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.5, 300.0), (5.0, 47.0), (360.0, 690.0), (1600.0, 2600.0)])
+def test_every_time_axis_has_a_scale(low, high):
+    times = drawing._times(low, high)
+    assert len(times) >= 3
+    assert all(low <= seconds <= high for seconds in times)
+
+
+def test_commits_tell_changes_beside_them():
+    told = made("epsilon", {"0.3": 142.0})
+    (row,) = told.rows
+    kinds = ("0069f46e5b1b99", "0069f46", "e1b5e42435b5+changes", None)
+    results = tuple(replace(one, commit=commit) for one, commit in zip(row.results, kinds, strict=False))
+    page = report.to_markdown(replace(told, rows=(replace(row, results=results),)))
+    assert "Commit: 0069f46, e1b5e42 with changes, not known." in page
 
 
 def test_a_report_on_nothing():

@@ -149,8 +149,9 @@ def _facts(report: Report) -> list[str]:
 
 def _commit(result: Result) -> str:
     """A commit's first digits, and whether there were changes beside it."""
-    digits, changed, _ = (result.commit or "not known").partition("+")
-    return digits[: 9 if digits == "not known" else 7] + (" with changes" if changed else "")
+    if result.commit is None:
+        return "not known"
+    return result.commit[:7] + (" with changes" if result.commit.endswith("+changes") else "")
 
 
 def _commands(every: Sequence[Result]) -> list[str]:

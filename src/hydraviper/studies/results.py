@@ -58,7 +58,7 @@ class Result:
     def from_json(values: Mapping[str, Any]) -> Result:
         """What `to_json` wrote."""
         cell = Cell.from_json(values["cell"])
-        float(values["summary"]["score"]["mean"])
+        float(values["summary"]["score"]["mean"])  # a result without a score is none
         rest = {name: values[name] for name in ("arm", "summary", "timing", "commit", "machine", "command")}
         return Result(cell, **rest)
 

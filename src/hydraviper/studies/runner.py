@@ -75,7 +75,7 @@ def plan(study: Study, wanted: Wanted, given: experts.Given) -> list[tuple[Cell,
     for (game, algorithm), path in given.items():
         if game not in games or algorithm not in games[game]:
             known = "; ".join(f"{name}: {', '.join(own)}" for name, own in games.items())
-            raise InputError(f"{path} is a {algorithm} expert for {game}, which is not asked for here ({known}).")
+            raise InputError(f"{path} is an expert for {game} by {algorithm}, which is not asked for here ({known}).")
     made = [catalogue.make(name) for name in games]
     named: dict[str, list[tuple[str, str]]] = {
         game.name: [(name, store.digest(experts.find(game, name, given))) for name in games[game.name]] for game in made
