@@ -17,9 +17,9 @@ from pathlib import Path
 import hydraviper
 from hydraviper.games import catalogue
 from hydraviper.pricing import answers_to_json, price
-from hydraviper.trees.verify.constraints import Constraints
-from hydraviper.trees.verify.proof import verify
-from hydraviper.trees.verify.resolve import rules_for
+from hydraviper.verify.constraints import Constraints
+from hydraviper.verify.proof import verify
+from hydraviper.verify.resolve import rules_for
 
 
 def main() -> None:

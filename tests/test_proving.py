@@ -12,9 +12,9 @@ import hydraviper
 from hydraviper.data import Agent
 from hydraviper.trees import file
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.trees.verify import properties, solver
-from hydraviper.trees.verify.proof import verify
-from hydraviper.trees.verify.resolve import Scene, resolve
+from hydraviper.verify import properties, solver
+from hydraviper.verify.proof import verify
+from hydraviper.verify.resolve import Scene, resolve
 from tests.test_cli import call, refuses, snapshot  # noqa: F401  (a fixture)
 
 OUTSIDE = """

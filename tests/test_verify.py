@@ -16,13 +16,13 @@ from hydraviper.data import Agent, Derived, InputError, Term
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
-from hydraviper.trees.verify import conditions, properties
-from hydraviper.trees.verify.constraints import Constraints, guard
-from hydraviper.trees.verify.growth import grow_within
-from hydraviper.trees.verify.limits import by_agent, keeps, limits_of
-from hydraviper.trees.verify.proof import check, verify
-from hydraviper.trees.verify.repair import repair
-from hydraviper.trees.verify.resolve import Rules, Scene, resolve, rules_for
+from hydraviper.verify import conditions, properties
+from hydraviper.verify.constraints import Constraints, guard
+from hydraviper.verify.growth import grow_within
+from hydraviper.verify.limits import by_agent, keeps, limits_of
+from hydraviper.verify.proof import check, verify
+from hydraviper.verify.repair import repair
+from hydraviper.verify.resolve import Rules, Scene, resolve, rules_for
 
 FEATURES = ("queue a", "queue b", "queue c")
 ACTIONS = ("go", "wait", "turn")

@@ -15,8 +15,8 @@ from hydraviper.steps.refine import Refined, RefineSettings, refine
 from hydraviper.steps.select import Choice
 from hydraviper.steps.task import Task
 from hydraviper.trees.tree import Tree
-from hydraviper.trees.verify.constraints import Constraints, guard
 from hydraviper.variants import HYDRAVIPER, Variant
+from hydraviper.verify.constraints import Constraints, guard
 
 OTHER_STARTS = 2  # of the students that were not chosen, for a search that goes on from them
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much

@@ -14,10 +14,10 @@ from hydraviper.protocols import Engine, Expert, Game, Student
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
 from hydraviper.trees.tree import Tree
-from hydraviper.trees.verify.constraints import Constraints
-from hydraviper.trees.verify.proof import Answer, verify
-from hydraviper.trees.verify.resolve import Rules
 from hydraviper.variants import Variant
+from hydraviper.verify.constraints import Constraints
+from hydraviper.verify.proof import Answer, verify
+from hydraviper.verify.resolve import Rules
 
 
 def paired(game: Game, before: np.ndarray, after: np.ndarray) -> dict[str, Any]:

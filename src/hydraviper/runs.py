@@ -29,9 +29,9 @@ from hydraviper.settings import Settings
 from hydraviper.steps.refine import Allowed, Refined, RefineSettings, refine
 from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
-from hydraviper.trees.verify.constraints import Constraints
-from hydraviper.trees.verify.proof import verify
 from hydraviper.variants import Variant
+from hydraviper.verify.constraints import Constraints
+from hydraviper.verify.proof import verify
 from hydraviper.version import __version__
 
 JOURNAL = "rollouts.journal"

@@ -25,10 +25,10 @@ from hydraviper.protocols import Game, HasDerived
 from hydraviper.settings import Settings
 from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
-from hydraviper.trees.verify import properties as book
-from hydraviper.trees.verify.constraints import Constraints, guard
-from hydraviper.trees.verify.resolve import rules_for
 from hydraviper.variants import VARIANTS, Variant
+from hydraviper.verify import properties as book
+from hydraviper.verify.constraints import Constraints, guard
+from hydraviper.verify.resolve import rules_for
 
 app = typer.Typer(
     help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy.",

@@ -34,12 +34,12 @@ from hydraviper.protocols import Game, HasPhases
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
-from hydraviper.trees.verify import properties as book
-from hydraviper.trees.verify.proof import Answer, in_words
-from hydraviper.trees.verify.proof import verify as prove
-from hydraviper.trees.verify.repair import refuse_impossible
-from hydraviper.trees.verify.repair import repair as mend
-from hydraviper.trees.verify.resolve import Rules, Scene, resolve, rules_for
+from hydraviper.verify import properties as book
+from hydraviper.verify.proof import Answer, in_words
+from hydraviper.verify.proof import verify as prove
+from hydraviper.verify.repair import refuse_impossible
+from hydraviper.verify.repair import repair as mend
+from hydraviper.verify.resolve import Rules, Scene, resolve, rules_for
 from hydraviper.version import __version__
 
 PropertiesFile = Annotated[

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hydraviper.data import Ledger
 from hydraviper.protocols import Engine, Expert, Game
 from hydraviper.settings import Settings
-from hydraviper.trees.verify.constraints import Constraints
+from hydraviper.verify.constraints import Constraints
 
 
 @dataclass(frozen=True)

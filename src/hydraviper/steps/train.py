@@ -17,9 +17,9 @@ from hydraviper.trees import cart, joint
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import Tree, from_scikit_learn
-from hydraviper.trees.verify.growth import grow_within
-from hydraviper.trees.verify.limits import Limits
-from hydraviper.trees.verify.mending import mend
+from hydraviper.verify.growth import grow_within
+from hydraviper.verify.limits import Limits
+from hydraviper.verify.mending import mend
 
 Train = Callable[[Task, Dataset, np.ndarray, int], dict[int, Student]]
 

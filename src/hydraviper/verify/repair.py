@@ -10,11 +10,11 @@ import numpy as np
 
 from hydraviper.data import JobError
 from hydraviper.trees.tree import Tree
-from hydraviper.trees.verify.constraints import changed_share, cheapest
-from hydraviper.trees.verify.limits import by_agent, check_possible, limits_of
-from hydraviper.trees.verify.mending import DEEPEST, mend
-from hydraviper.trees.verify.proof import check, misshapen
-from hydraviper.trees.verify.resolve import Rules
+from hydraviper.verify.constraints import changed_share, cheapest
+from hydraviper.verify.limits import by_agent, check_possible, limits_of
+from hydraviper.verify.mending import DEEPEST, mend
+from hydraviper.verify.proof import check, misshapen
+from hydraviper.verify.resolve import Rules
 
 _ROUNDS = 30
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from hydraviper.data import Derived
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.trees.verify.linear import Linear, Variable
-from hydraviper.trees.verify.resolve import Rule, Rules
+from hydraviper.verify.linear import Linear, Variable
+from hydraviper.verify.resolve import Rule, Rules
 
 ROUNDING = 2.0**-23  # twice what rounding to float32 can change, as a share
 _ROUNDS = 25

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import InputError
-from hydraviper.trees.verify.cells import ROUNDING, Cell, Line, pick, simplest, term_span
+from hydraviper.verify.cells import ROUNDING, Cell, Line, pick, simplest, term_span
 
 SECONDS = 10.0  # the most that one question to z3 may take
 _MARGINS = (2.0**-7, 2.0**-12, 2.0**-18, 0.0)  # how far from every border a point is sought, widest first

@@ -12,9 +12,9 @@ import numpy as np
 from hydraviper.data import Agent, Derived
 from hydraviper.trees.render import number
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.trees.verify.cells import Cell, Frame, columns_of, frame, leaf_boxes
-from hydraviper.trees.verify.resolve import Rule, Rules, Shape
-from hydraviper.trees.verify.solver import SECONDS, quick, thorough
+from hydraviper.verify.cells import Cell, Frame, columns_of, frame, leaf_boxes
+from hydraviper.verify.resolve import Rule, Rules, Shape
+from hydraviper.verify.solver import SECONDS, quick, thorough
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from hydraviper.data import Agent, Derived, InputError, Term
 from hydraviper.protocols import Game, HasDerived, HasPhases
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
-from hydraviper.trees.verify.conditions import Condition, Part, parse
-from hydraviper.trees.verify.linear import Linear, Variable
-from hydraviper.trees.verify.properties import Each, Fact, Names, Properties, Property, RuleText, nearest, shipped
+from hydraviper.verify.conditions import Condition, Part, parse
+from hydraviper.verify.linear import Linear, Variable
+from hydraviper.verify.properties import Each, Fact, Names, Properties, Property, RuleText, nearest, shipped
 
 FARTHEST = 1e6  # features lie between minus this and this, unless a domain says otherwise
 Values = Mapping[str, str]  # what the variables of for_each stand for

@@ -15,8 +15,8 @@ import numpy as np
 
 from hydraviper.data import Derived, InputError
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.trees.verify.cells import Cell, frame, reach
-from hydraviper.trees.verify.resolve import Rule, Rules
+from hydraviper.verify.cells import Cell, frame, reach
+from hydraviper.verify.resolve import Rule, Rules
 
 
 @dataclass(frozen=True)

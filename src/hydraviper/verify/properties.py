@@ -89,7 +89,7 @@ def load(path: Path) -> Properties:
 
 def shipped(game: str, signals: bool) -> Properties | None:
     """What ships for a game, by its name; games of signals share one file."""
-    folder = resources.files("hydraviper.trees.verify") / "shipped"
+    folder = resources.files("hydraviper.verify") / "shipped"
     for name in (game, "signals") if signals else (game,):
         file = folder / f"{name}.toml"
         if file.is_file():

@@ -16,7 +16,7 @@ import numpy as np
 from hydraviper.data import JobError
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
-from hydraviper.trees.verify.limits import Limits, Question, at_leaves
+from hydraviper.verify.limits import Limits, Question, at_leaves
 
 DEEPEST = 20
 _TRIES = 2_000  # ways to mend one leaf that are looked at

@@ -8,9 +8,9 @@ import numpy as np
 
 from hydraviper.data import Derived
 from hydraviper.trees.tree import Tree
-from hydraviper.trees.verify.limits import Limits, box_of, by_agent, check_possible, keeps, limits_of
-from hydraviper.trees.verify.proof import check, misshapen
-from hydraviper.trees.verify.resolve import Rule, Rules
+from hydraviper.verify.limits import Limits, box_of, by_agent, check_possible, keeps, limits_of
+from hydraviper.verify.proof import check, misshapen
+from hydraviper.verify.resolve import Rule, Rules
 
 _REMEMBERED = 1024  # trees whose answers a check remembers
 

@@ -17,8 +17,8 @@ from hydraviper.data import JobError
 from hydraviper.trees.bins import MOST, Bins
 from hydraviper.trees.cart import fill, sharpen
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
-from hydraviper.trees.verify.limits import Limits
-from hydraviper.trees.verify.mending import mend
+from hydraviper.verify.limits import Limits
+from hydraviper.verify.mending import mend
 
 _SPARE = 2  # questions that are left to mend a shorter tree with, at most
 _TRIES = 64  # splits of the data that are looked at before a question is forced

@@ -1,0 +1,1 @@
+"""One grammar, one parser and one meaning for what people write about features."""
