@@ -21,6 +21,7 @@ from hydraviper.cli import (  # each adds its commands
     valuing,
 )
 from hydraviper.cli.common import app, err
+from hydraviper.cli.terminal import prepare
 from hydraviper.data import InputError, JobError
 from hydraviper.version import __version__
 
@@ -42,6 +43,7 @@ __all__ = [
 
 def main() -> None:
     """Run the command line: 0 done, 1 the job failed, 2 the call or its input was wrong, 130 stopped by Ctrl-C."""
+    prepare()
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if arguments == ["--version"]:

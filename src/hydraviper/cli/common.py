@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hydraviper import runs
+from hydraviper.cli.terminal import console
 from hydraviper.data import InputError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
@@ -37,8 +37,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-out = Console(markup=False)
-err = Console(stderr=True, markup=False)
+out, err = console(), console(stderr=True)
 
 
 class Budget(StrEnum):

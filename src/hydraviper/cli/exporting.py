@@ -12,6 +12,7 @@ import typer
 
 from hydraviper.cli.common import AgentName, AsJson, RunPath, app, out
 from hydraviper.cli.showing import drawing
+from hydraviper.cli.terminal import print_document
 from hydraviper.data import InputError
 from hydraviper.trees import file
 from hydraviper.trees.export import FORMATS, Format, only
@@ -60,7 +61,7 @@ def export(
         content = form.write(trees)
         if isinstance(content, bytes):
             raise InputError(f"{to.value} is not text: pass a file with --out, e.g. --out trees.{form.ending}.")
-        print(content, end="" if content.endswith("\n") else "\n")
+        print_document(content)
         return
     if not force and (there := [path for path in files if path.exists()]):
         raise InputError(f"{there[0]} already exists: pass another --out, or --force to write over it.")

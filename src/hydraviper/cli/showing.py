@@ -12,6 +12,7 @@ import typer
 
 from hydraviper import edits
 from hydraviper.cli.common import AgentName, GameName, RunPath, app, err
+from hydraviper.cli.terminal import print_document
 from hydraviper.data import Icons, InputError, Team
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game, HasPictures
@@ -50,14 +51,14 @@ def show(
         case ShowFormat.text:
             _print_text(trees)
         case ShowFormat.svg:
-            print(drawing(trees), end="")
+            print_document(drawing(trees))
         case ShowFormat.dot:
-            print(to_dot(trees), end="")
+            print_document(to_dot(trees))
         case ShowFormat.map:
             game = catalogue.make(trees.game, trees.parameters)
-            print(_map(game, _teams(game, _summary(run).get("teams"))))
+            print_document(_map(game, _teams(game, _summary(run).get("teams"))))
         case ShowFormat.queues:
-            print(_queues(run))
+            print_document(_queues(run))
 
 
 def _print_text(trees: file.TreesFile) -> None:
@@ -85,7 +86,7 @@ def drawing(trees: file.TreesFile) -> str:
 def draw_map(game: GameName) -> None:
     """Draw a road network with its signals numbered (SVG), before anything is trained."""
     made = catalogue.make(game)
-    print(_map(made, made.teams))
+    print_document(_map(made, made.teams))
 
 
 def _map(game: Game, teams: Sequence[Team]) -> str:

@@ -1,0 +1,62 @@
+"""The way to the terminal: whatever its encoding and width, and whatever a stranger wrote into a name."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import sys
+import unicodedata
+from typing import Any
+
+from rich.console import Console
+
+_NARROWEST = 20  # columns; some programs set COLUMNS to 0, with which rich would print nothing
+_PLAIN = {
+    "≤": "<=", "≥": ">=", "→": "->", "±": "+-", "−": "-", "–": "-", "·": "|", "…": "...", "×": "x", "“": '"', "”": '"',
+    "├": "|", "└": "`", "│": "|", "─": "-", "■": "#",
+}  # fmt: skip
+
+
+class _Console(Console):
+    """A console that shows control characters instead of obeying them."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        super().print(*(shown(one) if isinstance(one, str) else one for one in objects), **how)
+
+
+def console(stderr: bool = False) -> Console:
+    """Where messages go; a width that nothing fits into is not believed."""
+    width = os.environ.get("COLUMNS", "")
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    if width.isdecimal() and int(width) >= _NARROWEST:
+        environment["COLUMNS"] = width
+    return _Console(stderr=stderr, markup=False, _environ=environment)
+
+
+def prepare() -> None:
+    """Let no character that the terminal lacks end a command: it is written in signs that every terminal has."""
+    codecs.register_error("hydraviper", _in_plain_signs)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="hydraviper")
+
+
+def print_document(text: str) -> None:
+    """Print what is a file's content: in UTF-8, as in the file, whatever the terminal's encoding."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="hydraviper")
+    print(text, end="" if text.endswith("\n") else "\n")
+
+
+def shown(text: str) -> str:
+    """A text whose control characters, line breaks and tabs aside, are written out, as \\x1b."""
+    return "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else f"\\x{ord(c):02x}" for c in text)
+
+
+def _in_plain_signs(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    escaped = (_PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in missing)
+    return "".join(escaped), error.end
