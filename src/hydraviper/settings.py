@@ -30,7 +30,7 @@ class Settings:
     ucb_scale: float = 4.0  # c, times the confidence bound on the mean reward per step
     partition: str = "none"  # none keeps the game's own teams
     teams: int = 2  # L, how many teams a partition makes of each of the game's own
-    training_share: float = 0.8  # of its data that MAVIPER trains on
+    training_share: float = 0.8  # of their data that MAVIPER, and IVIPER as its authors wrote it, train on
     refine_seconds: float = 0.0  # how long to search for better trees in the end; what it finds depends on the machine
     features: str = "plain"  # what trees may ask for: plain, or also what the game derives from the plain ones
 

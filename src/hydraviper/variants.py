@@ -34,6 +34,7 @@ class Variant:
 
 _BY_TEAM = partial(resample.resample, weigh=resample.team_weights)
 _BY_MEMBER = partial(resample.resample, weigh=resample.own_weights)
+_BY_RANGE = partial(resample.resample, weigh=resample.range_weights)
 
 HYDRAVIPER = Variant(
     "hydraviper",
@@ -59,6 +60,20 @@ IVIPER = Variant(
     train=train.independent,
     select=select.uniform,
 )
+IVIPER_JOINT = replace(IVIPER, name="iviper-joint", collect=collect.uniform)  # all else as IVIPER
+IVIPER_RANGE = replace(IVIPER, name="iviper-max-min", resample=_BY_RANGE)
+IVIPER_SPLIT = replace(IVIPER, name="iviper-split", train=train.on_a_share)
+IVIPER_AUTHORS = Variant(  # as the command in its authors' README runs it; a team's iteration is chosen for all members
+    "iviper-authors",
+    partition=partition.natural,
+    collect=collect.uniform,
+    resample=_BY_RANGE,
+    train=train.on_a_share,
+    select=select.uniform,
+)
+MAVIPER_AUTHORS = replace(
+    MAVIPER, name="maviper-authors", resample=partial(resample.resample, weigh=resample.averaged_weights)
+)
 IMITATION = Variant(
     "imitation",
     partition=partition.natural,
@@ -69,8 +84,11 @@ IMITATION = Variant(
     iterations=1,
 )
 WITHOUT_CQ = replace(HYDRAVIPER, name="hydraviper-without-cq", resample=_BY_MEMBER)
-WITHOUT_TRA = replace(HYDRAVIPER, name="hydraviper-without-tra", collect=collect.uniform)
+WITHOUT_TRA = replace(HYDRAVIPER, name="hydraviper-without-tra", collect=collect.uniform_after_warm_up)
 WITHOUT_UCB = replace(HYDRAVIPER, name="hydraviper-without-ucb", select=select.uniform)
+WITHOUT_TRA_UCB = replace(WITHOUT_TRA, name="hydraviper-without-tra-ucb", select=select.uniform)
+# C-Q's weights still tell TR-A how many rollouts to play, so that only the draw differs
+NO_WEIGHTS = replace(HYDRAVIPER, name="hydraviper-no-weights", resample=partial(_BY_TEAM, evenly=True))
 
 
 def viper(task: Task) -> tuple[Team, ...]:
@@ -87,5 +105,9 @@ VIPER = replace(IVIPER, name="viper", partition=viper)
 
 VARIANTS = {
     variant.name: variant
-    for variant in (HYDRAVIPER, MAVIPER, IVIPER, VIPER, IMITATION, WITHOUT_CQ, WITHOUT_TRA, WITHOUT_UCB)
+    for variant in (
+        *(HYDRAVIPER, MAVIPER, IVIPER, VIPER, IMITATION),
+        *(WITHOUT_CQ, WITHOUT_TRA, WITHOUT_UCB, WITHOUT_TRA_UCB, NO_WEIGHTS),
+        *(IVIPER_JOINT, IVIPER_RANGE, IVIPER_SPLIT, IVIPER_AUTHORS, MAVIPER_AUTHORS),
+    )
 }

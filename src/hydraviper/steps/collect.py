@@ -14,18 +14,28 @@ def adaptive(task: Task, datasets: Sequence[Dataset], profile: Profile, iteratio
     """TR-A: as many rollouts as the last resampling dropped, while the budget lasts; the warm-up is free."""
     settings, spent = task.settings, task.ledger.rollouts
     if iteration == 1:
-        count = settings.rollouts_per_iteration
-        spent["warmup"] += count
-    else:
-        left = settings.train_budget - spent["train"]
-        count = int(min(dropped, settings.rollouts_per_iteration, left))  # line 1, never beyond the budget
-        spent["train"] += count  # line 2
+        return _warm_up(task, datasets, profile)
+    left = settings.train_budget - spent["train"]
+    count = int(min(dropped, settings.rollouts_per_iteration, left))  # line 1, never beyond the budget
+    spent["train"] += count  # line 2
     _play_and_relabel(task, datasets, profile, iteration, count)  # lines 3-5
     return count
 
 
+def uniform_after_warm_up(
+    task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float
+) -> int:
+    """TR-A's free warm-up, then the same share of the whole budget in every iteration: as many rollouts as TR-A has."""
+    if iteration == 1:
+        return _warm_up(task, datasets, profile)
+    count = _part(task.settings.train_budget, iteration - 1, task.settings.iterations - 1)
+    task.ledger.rollouts["train"] += count
+    _play_and_relabel(task, datasets, profile, iteration, count)
+    return count
+
+
 def uniform(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float) -> int:
-    """The same share of the budget in every iteration, the expert's first one included."""
+    """Students roll out together: the same share of the budget in every iteration, the expert's first one included."""
     count = _share(task, iteration, 0, 1)
     task.ledger.rollouts["warmup" if iteration == 1 else "train"] += count
     _play_and_relabel(task, datasets, profile, iteration, count)
@@ -62,7 +72,20 @@ def _share(task: Task, iteration: int, team: int, teams: int) -> int:
     if budget < teams:
         raise InputError(f"--train-budget must be at least {teams} here, a rollout for each team, not {budget}.")
     own = -(-(budget - team) // teams)  # all teams' parts add up to the budget
-    return -(-own * iteration // iterations) - -(-own * (iteration - 1) // iterations)
+    return _part(own, iteration, iterations)
+
+
+def _part(budget: int, iteration: int, iterations: int) -> int:
+    """What one iteration has of a budget: equal parts, the larger ones first."""
+    return -(-budget * iteration // iterations) - -(-budget * (iteration - 1) // iterations)
+
+
+def _warm_up(task: Task, datasets: Sequence[Dataset], profile: Profile) -> int:
+    """K_train rollouts of the expert, beside the budget."""
+    count = task.settings.rollouts_per_iteration
+    task.ledger.rollouts["warmup"] += count
+    _play_and_relabel(task, datasets, profile, 1, count)
+    return count
 
 
 def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, count: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -19,8 +19,13 @@ from hydraviper.steps.task import Task
 Weigh = Callable[[Task, Dataset, slice], np.ndarray]
 
 
-def resample(task: Task, dataset: Dataset, iteration: int, weigh: Weigh) -> tuple[np.ndarray, float]:
-    """Counts [A, S] of how often each member's tree takes each sample, and how many rollouts were dropped."""
+def resample(
+    task: Task, dataset: Dataset, iteration: int, weigh: Weigh, evenly: bool = False
+) -> tuple[np.ndarray, float]:
+    """Counts [A, S] of how often each member's tree takes each sample, and how many rollouts were dropped.
+
+    With `evenly` all samples are drawn alike, and the weights only say how many rollouts to drop.
+    """
     new = slice(len(dataset.weights), len(dataset))
     if new.start < new.stop:
         weights = weigh(task, dataset, new)  # line 1
@@ -29,7 +34,8 @@ def resample(task: Task, dataset: Dataset, iteration: int, weigh: Weigh) -> tupl
         dataset.add_weights(np.maximum(weights, 0))  # a network's own action is not always its critic's best
     dropped = _dropped_rollouts(task, dataset)  # line 2
     draws = generator(task.settings.seed, Purpose.RESAMPLE, iteration, dataset.team[0])
-    counts = [_draw(column, draws) for column in dataset.weights.T]  # line 3
+    columns = np.ones((1, len(dataset))) if evenly else dataset.weights.T
+    counts = [_draw(column, draws) for column in columns]  # line 3
     shared = len(counts) == 1
     return np.stack([counts[0 if shared else k] for k in range(len(dataset.team))]), dropped
 
@@ -53,15 +59,57 @@ def joint_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
     """MAVIPER: each member's loss by the team's worst joint action, averaged over the others' actions, [rows, A]."""
     observations, actions = _part(dataset, rows)
     best = task.expert.q(observations, actions)[:, dataset.team]
-    others = [i for i in range(len(task.game.agents)) if i not in dataset.team]
-    choices = list(itertools.product(*(range(len(task.game.agents[i].actions)) for i in others)))
+    others = tuple(i for i in range(len(task.game.agents)) if i not in dataset.team)
+    choices = math.prod(len(task.game.agents[i].actions) for i in others)
     worst = np.zeros_like(best)
-    for choice in choices:
-        played = actions.copy()
-        played[:, others] = choice
+    for played in _joint_actions(task, actions, others):
         for column, i in enumerate(dataset.team):
-            worst[:, column] += task.expert.worst_team_q(observations, played, dataset.team, judges=(i,)) / len(choices)
+            worst[:, column] += task.expert.worst_team_q(observations, played, dataset.team, judges=(i,)) / choices
     return best - worst
+
+
+def range_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
+    """IVIPER as its authors' code has it: each member's best own action minus its worst, [rows, A]."""
+    observations, actions = _part(dataset, rows)
+    spread = []
+    for i in dataset.team:
+        values = [worth[:, i] for worth in _values(task, observations, actions, (i,))]
+        spread.append(np.max(values, axis=0) - np.min(values, axis=0))
+    return np.stack(spread, axis=1)
+
+
+def averaged_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
+    """MAVIPER as its authors' code has it: values are averaged over the others' actions first, [rows, A].
+
+    So the expert's actions, too, are judged against others that may do anything, and the team's worst joint action is
+    the one that is worst on average. Without others this is `joint_weights`.
+    """
+    observations, actions = _part(dataset, rows)
+    others = tuple(i for i in range(len(task.game.agents)) if i not in dataset.team)
+    if not others:
+        return joint_weights(task, dataset, rows)
+
+    def averaged(played: np.ndarray) -> np.ndarray:
+        return np.mean([worth[:, dataset.team] for worth in _values(task, observations, played, others)], axis=0)
+
+    worst = [averaged(played) for played in _joint_actions(task, actions, dataset.team)]
+    return averaged(actions) - np.min(worst, axis=0)
+
+
+def _values(
+    task: Task, observations: list[np.ndarray], actions: np.ndarray, movers: tuple[int, ...]
+) -> Iterator[np.ndarray]:
+    """Everybody's values [rows, N] for each joint action of the movers, while the rest keep theirs."""
+    for played in _joint_actions(task, actions, movers):
+        yield task.expert.q(observations, played)
+
+
+def _joint_actions(task: Task, actions: np.ndarray, movers: tuple[int, ...]) -> Iterator[np.ndarray]:
+    """The actions [rows, N] with each of the movers' joint actions in turn."""
+    for choice in itertools.product(*(range(len(task.game.agents[i].actions)) for i in movers)):
+        played = actions.copy()
+        played[:, list(movers)] = choice
+        yield played
 
 
 def take_all(task: Task, dataset: Dataset, iteration: int) -> tuple[np.ndarray, float]:

@@ -60,15 +60,21 @@ def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int
     return dict(trees)
 
 
+def on_a_share(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
+    """One tree per member on the part of the data that the authors of IVIPER train on; the rest is left out."""
+    draws = generator(task.settings.seed, Purpose.TRAIN, iteration, dataset.team[0])
+    return independent(task, dataset, _share(task, counts, draws), iteration)
+
+
 def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
     """MAVIPER's joint training: trees grow level by level, each node keeping the samples its team can get right."""
     bins = _binned(task, dataset)
     draws = generator(task.settings.seed, Purpose.TRAIN, iteration, dataset.team[0])
-    kept = draws.random(len(dataset)) < task.settings.training_share
+    counts = _share(task, counts, draws)
     trees = joint.grow_together(
         [bins[i] for i in dataset.team],
         [np.ascontiguousarray(dataset.actions[:, i]) for i in dataset.team],
-        [member * kept if (member * kept).any() else member for member in counts],
+        list(counts),
         [len(task.game.agents[i].actions) for i in dataset.team],
         task.settings.depth,
         draws,
@@ -105,6 +111,12 @@ def asked(task: Task, agent: int) -> tuple[Derived, ...]:
     if not isinstance(task.game, HasDerived):
         raise InputError(f"{task.game.name} names no derived features: use --features plain.")
     return task.game.derived[agent]
+
+
+def _share(task: Task, counts: np.ndarray, draws: np.random.Generator) -> np.ndarray:
+    """The counts [A, S] of a random part of the samples, none of the others; all where nothing would be left."""
+    kept = draws.random(counts.shape[1]) < task.settings.training_share
+    return np.stack([member * kept if (member * kept).any() else member for member in counts])
 
 
 def _limits(task: Task, dataset: Dataset, joint: frozenset[int] | None = None) -> dict[int, Limits]:
