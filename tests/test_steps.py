@@ -46,10 +46,17 @@ def test_a_budget_left_over_is_said(navigation):
 @pytest.mark.parametrize(
     ("algorithm", "warmup", "train", "valid"),
     [
-        ("hydraviper-without-tra", 5, 45, 60),
+        ("hydraviper-without-tra", 5, 50, 60),
         ("hydraviper-without-cq", 5, 45, 60),
         ("hydraviper-without-ucb", 5, 45, 60),
+        ("hydraviper-without-tra-ucb", 5, 50, 60),
+        ("hydraviper-no-weights", 5, 45, 60),
         ("maviper", 5, 45, 60),
+        ("maviper-authors", 5, 45, 60),
+        ("iviper-joint", 5, 45, 60),
+        ("iviper-authors", 5, 45, 60),
+        ("iviper-max-min", 6, 44, 60),
+        ("iviper-split", 6, 44, 60),
         ("iviper", 6, 44, 60),  # three agents with data and validation of their own share the budgets
         ("imitation", 0, 50, 0),
     ],
@@ -88,7 +95,20 @@ def test_any_scikit_learn_classifier_stands_in(navigation, small):
         assert np.isfinite(hydraviper.play(navigation, profile, np.arange(5, dtype=np.uint64)).returns).all()
 
 
-@pytest.mark.parametrize("algorithm", ["iviper", "maviper", "hydraviper-without-tra"])
+@pytest.mark.parametrize("algorithm", [name for name in hydraviper.VARIANTS if name.startswith("hydraviper-")])
+def test_every_ablation_has_as_many_rollouts_as_hydraviper(navigation, algorithm):
+    budgets = {
+        "iterations": 20,
+        "train_budget": 50,
+        "valid_budget": 60,
+        "rollouts_per_iteration": 5,
+        "drop_quantile": 1.0,
+    }
+    whole, part = (run(navigation, name, **budgets).ledger.rollouts for name in ("hydraviper", algorithm))
+    assert (part["warmup"], part["train"]) == (whole["warmup"], whole["train"]) == (5, 50)
+
+
+@pytest.mark.parametrize("algorithm", ["iviper", "maviper", "iviper-joint"])
 def test_a_budget_smaller_than_its_parts_is_spread_and_spent(navigation, algorithm):
     result = run(navigation, algorithm, iterations=10, train_budget=7, valid_budget=30)
     assert result.ledger.rollouts["warmup"] + result.ledger.rollouts["train"] == 7

@@ -64,6 +64,35 @@ def test_joint_weights_average_over_the_adversary(deception_task):
         np.testing.assert_allclose(weights[:, column], best[:, i] - worst, atol=1e-3)
 
 
+def test_range_weights(deception_task):
+    task, dataset = deception_task
+    weights = resample.range_weights(task, dataset, slice(0, 80))
+    for column, i in enumerate((1, 2)):
+        values = all_values(task, dataset, (i,))[:, :, i]
+        np.testing.assert_allclose(weights[:, column], values.max(axis=0) - values.min(axis=0), atol=1e-3)
+
+
+def test_averaged_weights_judge_the_expert_against_any_adversary(deception_task):
+    task, dataset = deception_task
+    weights = resample.averaged_weights(task, dataset, slice(0, 80))
+    everything = np.mean([all_values(task, dataset, (1, 2), other) for other in range(5)], axis=0)
+    chosen = dataset.actions[:, 1] * 5 + dataset.actions[:, 2]
+    for column, i in enumerate((1, 2)):
+        best = everything[chosen, np.arange(80), i]
+        np.testing.assert_allclose(weights[:, column], best - everything[:, :, i].min(axis=0), atol=1e-3)
+
+
+def test_without_weights_all_samples_are_drawn_alike_and_the_drop_count_stays(deception_task):
+    task, dataset = deception_task
+    _, dropped = resample.resample(task, dataset, 1, resample.team_weights)
+    drawn, dropped_too = zip(
+        *(resample.resample(task, dataset, k, resample.team_weights, evenly=True) for k in range(1, 400)), strict=True
+    )
+    assert set(dropped_too) == {dropped}
+    assert dataset.weights.std() > 0.1 * dataset.weights.mean()  # so that a weighted draw would be seen
+    np.testing.assert_allclose(np.mean(drawn, axis=0), 1.0, atol=0.25)
+
+
 def test_counting_draws_is_drawing_rows():
     """The counts have the distribution of `choice` with replacement: same mean, same variance."""
     weights = np.array([0.0, 1.0, 2.0, 5.0, 2.0])
