@@ -77,7 +77,7 @@ def study(
     measuring = runner.measuring(folder) if chosen.timed and run else nullcontext()
     with results.joined(chosen, folder) as alone, measuring:
         with results.writing(folder):
-            adopted = [result for source in adopt or () for result in results.adopt(folder, cells, source, commit)]
+            adopted = sum(_adopt(folder, cells, source, commit) for source in adopt or ())
         try:
             ran = _run(chosen, cells, folder, given, workers, as_json) if run else 0
         finally:  # also a study that is stopped, or of which a cell failed, tells what it has
@@ -97,12 +97,22 @@ def study(
     asked = {(cell.game, cell.expert) for cell, _ in cells}  # what is printed; the files hold the whole folder
     own = [result for result in finished.values() if (result.cell.game, result.cell.expert) in asked]
     told = report.Report.of(chosen, own, scale)
-    counts = {"wanted": len(cells), "adopted": len(adopted), "ran": ran, "missing": missing}
+    counts = {"wanted": len(cells), "adopted": adopted, "ran": ran, "missing": missing}
     if as_json:
         paths = [str(file) for file in files]
         print(json.dumps({"study": name, "cells": counts, **report.printed(told), "out": str(folder), "files": paths}))
     else:
         _print(told, counts, files)
+
+
+def _adopt(folder: Path, cells: Sequence[tuple[Cell, Arm]], source: Path, commit: str | None) -> int:
+    """Take matching results from a folder, and say which runs there were changed after they were distilled."""
+    found = results.adopt(folder, cells, source, commit)
+    if found.left:
+        more = f" and {len(found.left) - 3} more" * (len(found.left) > 3)
+        words = f"Not adopted, because their trees are not those of a plain run: {', '.join(found.left[:3])}{more}."
+        err.print(words, highlight=False, soft_wrap=True)
+    return len(found.results)
 
 
 def _experts(study: Study, given: Sequence[str]) -> tuple[list[str], experts.Given]:

@@ -20,8 +20,9 @@ from typing import Any
 
 import hydraviper.version
 from hydraviper.data import InputError
-from hydraviper.settings import Settings
+from hydraviper.studies import reading
 from hydraviper.studies.design import Arm, Cell, Study
+from hydraviper.trees import file
 from hydraviper.trees.file import write_whole
 from hydraviper.variants import VARIANTS
 
@@ -56,9 +57,8 @@ class Result:
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> Result:
-        """What `to_json` wrote."""
+        """What `to_json` wrote; `reading.result` makes sure that it is whole."""
         cell = Cell.from_json(values["cell"])
-        float(values["summary"]["score"]["mean"])  # a result without a score is none
         rest = {name: values[name] for name in ("arm", "summary", "timing", "commit", "machine", "command")}
         return Result(cell, **rest)
 
@@ -139,8 +139,10 @@ def check(study: Study, folder: Path) -> None:
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     try:
-        text = (folder / "study.json").read_text(encoding="utf-8")
-        noted = json.loads(text) if text else {"format": FORMAT, "study": study.name}  # killed before its first word
+        text = (folder / "study.json").read_bytes()
+        noted = (
+            reading.document(text) if text else {"format": FORMAT, "study": study.name}
+        )  # killed before its first word
         name = noted["study"] if noted["format"] == FORMAT else None
     except (OSError, ValueError, KeyError, TypeError):
         name = None
@@ -154,19 +156,26 @@ def load(folder: Path) -> dict[str, Result]:
     """All finished cells of a folder by their keys."""
     found: dict[str, Result] = {}
     packed = folder / PACKED
-    lines = packed.read_bytes().splitlines() if packed.is_file() else []
+    lines = _content(packed).splitlines() if packed.exists() else []
     sources = [(f"line {number} of {packed}", line) for number, line in enumerate(lines, 1)]
-    sources += [(str(path), path.read_bytes()) for path in sorted((folder / "cells").glob("*.json"))]
+    sources += [(str(path), _content(path)) for path in sorted((folder / "cells").glob("*.json"))]
     for place, text in sources:
         try:
-            result = Result.from_json(json.loads(text))
-        except (ValueError, KeyError, TypeError) as error:
-            problem = " ".join(f"{type(error).__name__}: {error}".split())
+            result = Result.from_json(reading.result(text))
+        except InputError as error:
             raise InputError(
-                f"{place} is not a result of this package ({problem}): remove {place} to run that cell again."
+                f"{place} is not a result of this package ({str(error).rstrip('.')}): remove {place} to run that cell "
+                "again."
             ) from None
         found[result.cell.key] = result
     return found
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): remove it to run its cells again.") from None
 
 
 def write(folder: Path, result: Result) -> None:
@@ -200,12 +209,22 @@ def check_source(source: Path) -> None:
         raise InputError(f"{source} is no folder: pass one with runs or with results of a study to --adopt.")
 
 
-def adopt(folder: Path, wanted: Iterable[tuple[Cell, Arm]], source: Path, made_from: str | None = None) -> list[Result]:
+@dataclass(frozen=True)
+class Adopted:
+    """What was taken from elsewhere, and which runs there are not what their settings make, with the reason."""
+
+    results: tuple[Result, ...]
+    left: tuple[str, ...]
+
+
+def adopt(folder: Path, wanted: Iterable[tuple[Cell, Arm]], source: Path, made_from: str | None = None) -> Adopted:
     """Take what is finished elsewhere: run folders, and results of other studies, whose cells match exactly.
 
-    Run folders do not say which commit they were `made_from`; they are taken to be of this machine.
+    Run folders do not say which commit they were `made_from`; they are taken to be of this machine. Trees that were
+    edited, refined, repaired or grown under constraints are others than a cell's settings make: they stay out.
     """
-    offers = {_as_run(result.cell): result for result in _offered(source, made_from)}
+    offered, left = _offered(source, made_from)
+    offers = {_as_run(result.cell): result for result in offered}
     taken = []
     for cell, arm in wanted:
         offer = offers.get(_as_run(cell))
@@ -218,7 +237,7 @@ def adopt(folder: Path, wanted: Iterable[tuple[Cell, Arm]], source: Path, made_f
         )
         write(folder, result)
         taken.append(result)
-    return taken
+    return Adopted(tuple(taken), tuple(left))
 
 
 def _as_run(cell: Cell) -> str:
@@ -230,12 +249,30 @@ def _as_run(cell: Cell) -> str:
     return json.dumps(values, sort_keys=True)
 
 
-def _offered(source: Path, made_from: str | None) -> Iterator[Result]:
-    if (source / "study.json").is_file():
-        yield from load(source).values()
+def _offered(source: Path, made_from: str | None) -> tuple[list[Result], list[str]]:
+    """The results below a folder, and the runs that are none."""
+    offered = list(load(source).values()) if (source / "study.json").is_file() else []
+    left = []
     for noted in sorted(source.rglob("settings.json")):
-        if result := _of_run(noted.parent, made_from):
-            yield result
+        run = noted.parent
+        if not (run / "trees.json").is_file():
+            continue  # trees.json comes last: the run is not finished
+        if changed := _changed(run):
+            left.append(f"{run} ({changed})")
+        elif result := _of_run(run, made_from):
+            offered.append(result)
+    return offered, left
+
+
+def _changed(run: Path) -> str:
+    """What was done to a run's trees beside distilling them; nothing for a plain run."""
+    try:
+        trees = file.load(run)
+        noted = dict(reading.document((run / "settings.json").read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return "it cannot be read"
+    marks = [word for word in ("constraints", "refined", "repair") if word in trees.made or word in noted]
+    return ", ".join([*marks, *["edits"] * bool(trees.edits)])
 
 
 def _of_run(run: Path, made_from: str | None) -> Result | None:
@@ -243,21 +280,26 @@ def _of_run(run: Path, made_from: str | None) -> Result | None:
     try:
         noted = json.loads((run / "settings.json").read_text(encoding="utf-8"))
         summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
-        cell = Cell(
-            noted["game"]["name"],
-            noted["game"]["parameters"],
-            noted["algorithm"],
-            Settings.from_json(noted["settings"]),
-            "",
-            noted["expert"]["hash"],
-            summary["score"]["episodes"],
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        values = {
+            "cell": {
+                "game": noted["game"],
+                "algorithm": noted["algorithm"],
+                "settings": noted["settings"],
+                "expert": {"name": "a run's", "hash": noted["expert"]["hash"]},
+                "episodes": summary["score"]["episodes"],
+                "scale": 1.0,
+                "refine": 0.0,
+            },
+            "arm": "",
+            "summary": summary,
+            "timing": {"alone": None, "workers": None, "load": None, "wall": summary["seconds"]["total"]},
+            "commit": made_from,
+            "machine": machine(),
+            "command": "",
+        }
+        return Result.from_json(reading.result(json.dumps(values).encode()))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    if not (run / "trees.json").is_file():
-        return None  # trees.json comes last: the run is not finished
-    timing = {"alone": None, "workers": None, "load": None, "wall": summary["seconds"]["total"]}
-    return Result(cell, "", summary, timing, made_from, machine(), "")
 
 
 @cache
