@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import platform
 import shutil
 import subprocess
 import sys
@@ -17,10 +19,9 @@ import hydraviper
 from hydraviper.data import Agent, Derived, Term
 from hydraviper.trees.derived import extend
 from hydraviper.trees.export import FORMATS, only, to_c, to_dot, to_json, to_onnx, to_python, to_structured_text
-from hydraviper.trees.export.c import KEYWORDS as C_WORDS
 from hydraviper.trees.export.common import identifiers
 from hydraviper.trees.export.structured_text import KEYWORDS as ST_WORDS
-from hydraviper.trees.file import TreesFile
+from hydraviper.trees.file import DEEPEST, TreesFile
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
 from tests import structured_text
 
@@ -142,8 +143,8 @@ int main(int argc, char **argv)
 
 
 def run_c(trees: TreesFile, rows: np.ndarray, folder: Path, *options: str) -> np.ndarray:
-    """Compile the export of one agent with a main function and feed it."""
-    size, name = rows.shape[1], identifiers([trees.agents[0].name], C_WORDS)[0] + "_act"
+    """Compile the export of one agent with a main function and feed it; later options win over the usual ones."""
+    size, name = rows.shape[1], identifiers([trees.agents[0].name])[0] + "_act"
     (folder / "trees.c").write_text(to_c(trees), encoding="utf-8")
     (folder / "main.c").write_text(f"int {name}(const float x[{size}]);" + MAIN % (size, size, size, name))
     subprocess.run([*GCC, *options, "trees.c", "main.c", "-o", "trees", "-lm"], cwd=folder, check=True)
@@ -220,6 +221,160 @@ def test_a_compiler_that_takes_shortcuts(tmp_path):
     rows = observations(trees.agents[0], trees.trees[0], draws, RANDOM, BOUNDARY)
     answers = run_c(trees, rows, tmp_path, "-O3", "-march=native", "-ffp-contract=fast")
     np.testing.assert_array_equal(answers, trees.trees[0].predict(rows))
+
+
+X87 = pytest.mark.skipif(platform.machine() not in ("x86_64", "i386", "i686"), reason="there is no x87 here")
+WIDE = [  # arithmetic with more digits than are stored, and in another order
+    pytest.param(("-std=c99", "-mfpmath=387"), marks=X87),
+    pytest.param(("-std=gnu99", "-mfpmath=387", "-O3"), marks=X87),
+    pytest.param(("-std=gnu99", "-mfpmath=387", "-O0"), marks=X87),
+    pytest.param(("-std=gnu99", "-mfpmath=both", "-O2"), marks=X87),
+    pytest.param(
+        ("-std=gnu99", "-O3", "-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"), id="reordered"
+    ),
+    pytest.param(("-std=gnu99", "-O3", "-funsafe-math-optimizations", "-march=native"), id="unsafe"),
+]
+
+
+@needs_gcc
+@pytest.mark.parametrize("options", WIDE)
+def test_arithmetic_with_more_digits_or_in_another_order(options, tmp_path):
+    for name in ("derived", "signals", "plain"):
+        trees, draws = only(CASES[name], 0), np.random.default_rng(2)
+        rows = observations(trees.agents[0], trees.trees[0], draws, 20_000, 3_000)
+        np.testing.assert_array_equal(run_c(trees, rows, tmp_path, *options), trees.trees[0].predict(rows), name)
+
+
+@needs_gcc
+@pytest.mark.parametrize("options", [("-std=c99",), *WIDE])
+def test_distances_are_rounded_as_the_trees_round_them(options, tmp_path):
+    """Lengths next to the middle between two floats: wider arithmetic ends on the other side of some of them."""
+    middle = 2 - np.arange(1, 2**14, 2) * 2.0**-24
+    x = (middle - 2.0**-24).astype(np.float32)
+    y = np.sqrt(middle**2 - x.astype(float) ** 2 + 2.0**-51).astype(np.float32)
+    pairs = [(x, y)]
+    for side in (0, 1):
+        near = y
+        for _ in range(4):
+            near = np.nextafter(near, np.float32(side))
+            pairs.append((x, near))
+    pairs += [tuple(np.random.default_rng(0).normal(size=(2, 20_000)).astype(np.float32))]
+    rows = np.concatenate([np.stack(pair, axis=1) for pair in pairs])
+    derived = Derived("distance", (Term("distance", (0, 1)),))
+    expected = extend(rows, (derived,))[:, 2]
+    wide = rows.astype(np.longdouble)
+    direct = np.sqrt(wide[:, 0] ** 2 + wide[:, 1] ** 2).astype(np.float32)
+    assert (direct != expected).any() or np.finfo(np.longdouble).nmant != 63
+    agent = Agent("a", ("x", "y"), ("stay", "go"))
+    made = TreesFile("one", {}, (agent,), (stump(2, (derived,)),), MADE)
+    main = """
+#include <stdio.h>
+#include "trees.c"
+int main(void)
+{
+    float ends[2], length;
+    while (fread(ends, sizeof(float), 2, stdin) == 2) {
+        length = hv_distance(ends[0], ends[1]);
+        fwrite(&length, sizeof(float), 1, stdout);
+    }
+    return 0;
+}
+"""
+    (tmp_path / "trees.c").write_text(to_c(made))
+    (tmp_path / "main.c").write_text(main)
+    subprocess.run([*GCC, *options, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
+    told = subprocess.run(["./main"], cwd=tmp_path, input=rows.tobytes(), capture_output=True, check=True).stdout
+    np.testing.assert_array_equal(np.frombuffer(told, np.float32), expected)
+
+
+@needs_gcc
+@pytest.mark.parametrize("option", ["-ffast-math", "-Ofast", "-ffinite-math-only"])
+def test_fast_arithmetic_is_refused_by_a_sentence(option, tmp_path):
+    (tmp_path / "trees.c").write_text(to_c(CASES["plain"]))
+    made = subprocess.run([*GCC, option, "-c", "trees.c"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert made.returncode != 0
+    assert "without -ffast-math" in made.stderr
+
+
+def stump(feature: int, derived: tuple[Derived, ...] = (), threshold: float = 0.5) -> Tree:
+    """One question, two answers."""
+    columns = [np.array(column) for column in ([feature, LEAF, LEAF], [1, LEAF, LEAF], [2, LEAF, LEAF], [0, 0, 1])]
+    values = np.array([threshold, 0, 0], np.float32)
+    return Tree(columns[0], values, *columns[1:], counts=np.ones((3, 2)), derived=derived)
+
+
+@needs_gcc
+def test_names_that_systems_define_as_numbers(tmp_path):
+    names = ("linux", "unix", "i386", "near", "far", "complex", "signbit", "main", "x", "sqrt", "asm")
+    length = Derived("isnan", (Term("distance", (0, 1)),))
+    for name in ("linux", "sqrt"):
+        agent = Agent(name, names, ("stay", "go"))
+        tree = random_tree(agent, (length,), 7, np.random.default_rng(1))
+        assert set(tree.feature.tolist()) == {LEAF, *range(len(names) + 1)}  # all of them are asked for
+        rows = np.random.default_rng(1).normal(size=(1_000, len(names))).astype(np.float32)
+        answers = run_c(TreesFile("system", {}, (agent,), (tree,), MADE), rows, tmp_path, "-std=gnu11", "-O0")
+        np.testing.assert_array_equal(answers, tree.predict(rows), name)
+
+
+def chain(depth: int) -> tuple[TreesFile, np.ndarray]:
+    """A tree of so many levels, each of which cuts off one leaf, and rows for every leaf."""
+    size = 2 * depth + 1
+    inner = (np.arange(size) % 2 == 0) & (np.arange(size) < size - 1)
+    left, right = (np.where(inner, np.arange(size) + k, LEAF) for k in (1, 2))
+    thresholds = np.where(inner, np.arange(size) / 4, 0).astype(np.float32)
+    actions = np.arange(size) % 3
+    agent = Agent("deep", ("a", "b"), ("stay", "go", "turn"))
+    feature = np.where(inner, np.arange(size) // 2 % 2, LEAF)
+    tree = in_preorder(feature, thresholds, left, right, actions, np.ones((size, 3)))
+    rows = np.random.default_rng(0).uniform(-1, size / 4, size=(500, 2)).astype(np.float32)
+    return TreesFile("chain", {}, (agent,), (tree,), MADE), rows
+
+
+@pytest.mark.parametrize("depth", [1, 40, 41, 99, DEEPEST])
+def test_deep_trees_answer_alike_in_every_language(depth, tmp_path):
+    trees, rows = chain(depth)
+    assert trees.trees[0].depth == depth
+    expected = trees.trees[0].predict(rows)
+    np.testing.assert_array_equal(run_python(trees, rows, tmp_path), expected)
+    ast.parse(to_python(trees), feature_version=(3, 8))
+    for run in (run_onnx, run_json):
+        np.testing.assert_array_equal(run(trees, [rows])[0], expected)
+    for form in FORMATS.values():
+        assert form.write(trees)
+    if shutil.which("gcc"):
+        np.testing.assert_array_equal(run_c(trees, rows, tmp_path), expected)
+
+
+def test_agents_whose_names_hold_each_other():
+    names = ("a", "a action", "a action 2", "a value 1", "a votes", "a index 0", "A")
+    length = Derived("length", (Term("distance", (0, 1)),))
+    agents = tuple(Agent(name, ("x", "y"), ("stay", "go")) for name in names)
+    trees = TreesFile("names", {}, agents, tuple(stump(2, (length,), k / 4) for k in range(len(names))), MADE)
+    rows = np.random.default_rng(0).normal(size=(200, 2)).astype(np.float32)
+    for run in (run_onnx, run_structured_text, run_json):
+        for answers, tree in zip(run(trees, [rows] * len(names)), trees.trees, strict=True):
+            np.testing.assert_array_equal(answers, tree.predict(rows))
+
+
+def test_words_of_structured_text_since_its_third_edition():
+    words = "class method interface namespace end_class end_method abstract final internal ltime wchar null ref t"
+    agent = Agent("END_INTERFACE", tuple(words.split()), ("stay", "go"))
+    text = to_structured_text(TreesFile("words", {}, (agent,), (stump(0),), MADE))
+    declared = [line.split()[0] for line in text.splitlines() if line.strip().partition(" ")[2].startswith(": REAL")]
+    assert declared == [f"{word}_2" for word in agent.features]
+    assert "FUNCTION_BLOCK end_interface_2" in text
+
+
+def test_an_observation_is_single_precision_everywhere():
+    draws = np.random.default_rng(3)
+    for name, trees in CASES.items():
+        agent, tree = trees.agents[0], trees.trees[0]
+        rows = observations(agent, tree, draws, 500, 500).astype(float)
+        rows += draws.uniform(-1, 1, rows.shape) * np.spacing(rows.astype(np.float32)) / 4  # rounds back
+        answers = tree.predict(rows)
+        np.testing.assert_array_equal(answers, tree.predict(rows.astype(np.float32)), name)
+        assert answers.tolist() == [int(tree.action[tree.path(row)[-1]]) for row in rows]
+    assert stump(0, threshold=1.0).predict(np.array([[1 + 1e-12], [1e39], [-1e39]])).tolist() == [0, 1, 0]
 
 
 def test_bare_python(case, tmp_path):

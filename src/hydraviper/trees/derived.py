@@ -14,12 +14,21 @@ _KINDS = {("value", 1): 0, ("size", 1): 1, ("distance", 2): 2, ("distance", 4): 
 
 
 def extend(features: np.ndarray, derived: Sequence[Derived]) -> np.ndarray:
-    """The observations [B, F] with the derived features behind them, [B, F + D]."""
+    """The observations [B, F] in single precision, with the derived features behind them, [B, F + D]."""
+    features = single(features)
     if not derived:
         return features
     out = np.empty((len(features), features.shape[1] + len(derived)), np.float32)
     extend_into(features, *table(tuple(derived)), out)
     return out
+
+
+def single(observations: np.ndarray) -> np.ndarray:
+    """Observations as every tree sees them, here and in every export: rounded to float32."""
+    if isinstance(observations, np.ndarray) and observations.dtype == np.float32:
+        return observations
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, as in C
+        return np.asarray(observations, np.float32)
 
 
 @lru_cache(maxsize=256)

@@ -61,7 +61,7 @@ def recount(tree: Tree, observations: np.ndarray, actions: np.ndarray) -> Tree:
     """
     leaf = np.empty(len(observations), np.int64)
     columns = (tree.feature, tree.threshold, tree.left, tree.right, np.arange(len(tree)))
-    predict_into(*columns, extend(np.asarray(observations, np.float32), tree.derived), leaf)
+    predict_into(*columns, extend(observations, tree.derived), leaf)
     counts = np.zeros_like(tree.counts)
     np.add.at(counts, (leaf, actions), 1.0)
     action = tree.action.copy()

@@ -17,6 +17,7 @@ from hydraviper.protocols import Game
 from hydraviper.trees.tree import LEAF, Tree
 
 FORMAT = "hydraviper-trees-1"
+DEEPEST = 200  # levels of a tree: ten times what `distill` grows
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class TreesFile:
         if len({agent.name for agent in self.agents}) != len(self.agents):
             raise InputError("two of the trees are for the same agent: make the trees again.")
         for agent, tree in zip(self.agents, self.trees, strict=True):
+            if tree.depth > DEEPEST:
+                raise InputError(f"the tree of {agent.name} has {tree.depth:,} levels: at most {DEEPEST} can be read.")
             inner = tree.feature[tree.feature != LEAF]
             if tree.counts.shape[1] != len(agent.actions) or tree.action.max() >= len(agent.actions):
                 raise InputError(f"the tree of {agent.name} knows other actions than its {len(agent.actions)}.")

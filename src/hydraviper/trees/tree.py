@@ -10,7 +10,7 @@ import numba as nb
 import numpy as np
 
 from hydraviper.data import Agent, Derived, InputError, Term
-from hydraviper.trees.derived import extend
+from hydraviper.trees.derived import extend, single
 
 LEAF = -1
 
@@ -54,7 +54,7 @@ class Tree:
         return float(self.counts[leaves, self.action[leaves]].sum() / whole) if whole > 0 else float("nan")
 
     def predict(self, features: np.ndarray) -> np.ndarray:
-        """Actions [B] for observations [B, F]."""
+        """Actions [B] for observations [B, F], which are rounded to single precision first."""
         features = extend(features, self.derived)
         out = np.empty(len(features), np.int64)
         predict_into(self.feature, self.threshold, self.left, self.right, self.action, features, out)
@@ -62,7 +62,7 @@ class Tree:
 
     def path(self, observation: np.ndarray) -> list[int]:
         """The nodes that one observation [F] visits, from the root to its leaf."""
-        observation = extend(np.asarray(observation, np.float32)[None], self.derived)[0]
+        observation = extend(single(observation)[None], self.derived)[0]
         nodes = [0]
         while self.feature[nodes[-1]] != LEAF:
             node = nodes[-1]

@@ -5,42 +5,60 @@ from __future__ import annotations
 from hydraviper.trees.export.common import Arithmetic, Program, conditions, decimal, heading, nested, one_line, programs
 from hydraviper.trees.file import TreesFile
 
-_WORDS = (
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main x sqrt "
-    "hv_distance asm"
-)
-KEYWORDS = frozenset(_WORDS.split())
+_PREFIX = "x_"  # of every local name: no keyword, and no macro of any system (linux, unix), begins with it
 
+# Every step is stored as a volatile float: compilers that compute with more digits than that, or in another order,
+# must round there.
 _ARITHMETIC = Arithmetic(
     assign="{target} = {value};",
-    single="(float)({value})",
+    single="{value}",
     size="({x} < 0.0f ? -{x} : {x})",
     distance="hv_distance({x}, {y})",
 )
+_GUARD = """\
+#if defined(__FAST_MATH__) || defined(_M_FP_FAST) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "compile this file without -ffast-math (or /fp:fast): its answers would not be those of the trees"
+#endif"""
 _DISTANCE = """\
 #include <float.h>
 #include <math.h>
 
-#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD == 2
-#error "double arithmetic must round to double: compile with -mfpmath=sse, or for a processor without x87 arithmetic"
+/* Inside a distance, double precision must be just that: x87 is told so, other wide arithmetic is refused. */
+#if defined(FLT_EVAL_METHOD) && (FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 2)
+#if defined(__GNUC__) && (defined(__i386__) || defined(__x86_64__))
+#define HV_X87 1
+#else
+#error "double arithmetic must round to double: compile with options for which FLT_EVAL_METHOD is 0 or 1"
+#endif
 #endif
 
-static float hv_distance(float x, float y)
+static float hv_distance(volatile float x, volatile float y)
 {
-    const double wide_x = x, wide_y = y;
+    volatile double wide_x = x, wide_y = y, length;
+    volatile float rounded;
+#ifdef HV_X87
+    unsigned short before, narrow;
 
-    return (float)sqrt(wide_x * wide_x + wide_y * wide_y);
-}
-"""
+    __asm__ __volatile__("fnstcw %0" : "=m"(before));
+    narrow = (unsigned short)((before & ~0x300u) | 0x200u);
+    __asm__ __volatile__("fldcw %0" : : "m"(narrow) : "memory");
+#endif
+    length = wide_x * wide_x + wide_y * wide_y;
+    length = sqrt(length);
+#ifdef HV_X87
+    __asm__ __volatile__("fldcw %0" : : "m"(before) : "memory");
+#endif
+    rounded = (float)length;
+    return rounded;
+}"""
 
 
 def to_c(trees: TreesFile) -> str:
     """A C file with one function per agent: `int agent_0_act(const float x[18])` gives the number of the action."""
-    made = programs(trees, KEYWORDS)
-    parts = ["/*\n" + "".join(f" * {_comment(line)}\n" for line in heading(trees)) + " */"]
+    made = programs(trees, prefix=_PREFIX)
+    parts = ["/*\n" + "".join(f" * {_comment(line)}\n" for line in heading(trees)) + " */", _GUARD]
     if any(program.has_distances() for program in made):
-        parts.append(_DISTANCE.rstrip())
+        parts.append(_DISTANCE)
     return "\n\n".join([*parts, *(_agent(program) for program in made)]) + "\n"
 
 
@@ -49,7 +67,8 @@ def _agent(program: Program) -> str:
     identifiers = program.names
 
     def question(node: int) -> str:
-        test = f"{identifiers[int(tree.feature[node])]} <= {decimal(float(tree.threshold[node]))}f"
+        # the cast: a constant may have more digits than its type, too
+        test = f"{identifiers[int(tree.feature[node])]} <= (float){decimal(float(tree.threshold[node]))}f"
         return f"if ({test}) {{ /* node {node}: {_comment(words[node])} */"
 
     def answer(node: int) -> str:
@@ -61,7 +80,7 @@ def _agent(program: Program) -> str:
         for number, word in program.inputs.items()
     ] or ["    (void)x;"]
     for word, feature in program.computed():
-        body.append(f"    float {word}; /* {_comment(feature.name)} */")
+        body.append(f"    volatile float {word}; /* {_comment(feature.name)} */")
     body.append("")
     for word, feature in program.computed():
         body += ["    " + line for line in _ARITHMETIC.steps(word, feature, program.inputs)]

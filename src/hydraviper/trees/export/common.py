@@ -13,7 +13,7 @@ from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.trees.words import threshold_texts
 from hydraviper.version import __version__
 
-_LONGEST = 60  # characters of a name: C promises to tell 63 apart
+_LONGEST = 57  # characters of a name, without prefix and number: C promises to tell 63 apart
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,12 @@ class Program:
         return any(term.kind == "distance" for _, feature in self.computed() for term in feature.terms)
 
 
-def programs(trees: TreesFile, reserved: Collection[str], every_input: bool = False) -> list[Program]:
+def programs(
+    trees: TreesFile, reserved: Collection[str] = (), every_input: bool = False, prefix: str = ""
+) -> list[Program]:
     """Every agent's tree as a program; `reserved` are words that nothing may be called.
 
-    With `every_input`, also the features that the tree does not need get a name.
+    With `every_input`, also the features that the tree does not need get a name; with a prefix, features begin with it.
     """
     agents = identifiers((agent.name for agent in trees.agents), reserved)
     made = []
@@ -58,7 +60,7 @@ def programs(trees: TreesFile, reserved: Collection[str], every_input: bool = Fa
         inputs = list(range(plain)) if every_input else sorted(needed)
         numbers = inputs + [number for number in asked if number >= plain]
         words = identifiers((tree.names(agent)[number] for number in numbers), {*reserved, *agents})
-        named = dict(zip(numbers, words, strict=True))
+        named = {number: prefix + word for number, word in zip(numbers, words, strict=True)}
         made.append(
             Program(
                 agent,
@@ -94,13 +96,17 @@ def nested(
     answer: Callable[[int], str],
     depth: int = 1,
     node: int = 0,
+    deepest: int | None = None,
 ) -> list[str]:
-    """The tree as nested ifs, a line each; the language says how a question, an else, an end and an answer look."""
+    """The tree as nested ifs, a line each; the language says how a question, an else, an end and an answer look.
+
+    Where a language nests no deeper than so many levels, `answer` is asked for the questions that stand below.
+    """
     space = "    " * depth
-    if tree.feature[node] == LEAF:
+    if tree.feature[node] == LEAF or (deepest is not None and depth > deepest):
         return [space + answer(node)]
     sides = [
-        nested(tree, question, otherwise, end, answer, depth + 1, int(child))
+        nested(tree, question, otherwise, end, answer, depth + 1, int(child), deepest)
         for child in (tree.left[node], tree.right[node])
     ]
     closing = [] if end is None else [space + end]

@@ -18,7 +18,7 @@ def to_dot(trees: TreesFile) -> str:
         '  node [fontname="sans-serif", fontsize=11, shape=box, style="rounded,filled", fillcolor=white];',
         '  edge [fontname="sans-serif", fontsize=9, arrowsize=0.5];',
     ]
-    body = [line for number, program in enumerate(programs(trees, ())) for line in _cluster(program, number)]
+    body = [line for number, program in enumerate(programs(trees)) for line in _cluster(program, number)]
     return comments + "\n".join([*head, *body, "}"]) + "\n"
 
 

@@ -16,7 +16,7 @@ FORMAT = "hydraviper-nested-trees-1"
 def to_json(trees: TreesFile) -> str:
     """One object; a node is `{"node", "feature", "at_most", "then", "else"}` or `{"node", "action"}`."""
     agents = []
-    for program in programs(trees, ()):
+    for program in programs(trees):
         agent, tree = program.agent, program.tree
         entry: dict[str, Any] = {"name": agent.name, "features": agent.features, "actions": agent.actions}
         entry["derived"] = [

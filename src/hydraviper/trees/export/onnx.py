@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import Derived, InputError
-from hydraviper.trees.export.common import Program, heading, programs
+from hydraviper.trees.export.common import Program, heading, identifiers, programs
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import LEAF
 from hydraviper.version import __version__
@@ -29,17 +29,19 @@ def to_onnx(trees: TreesFile) -> bytes:
     from onnx import helper
 
     nodes, inputs, outputs, weights, names = [], [], [], [], {}
-    for program in programs(trees, ()):
+    made = programs(trees)
+    answers = identifiers((f"{program.name}_action" for program in made), [program.name for program in made])
+    for program, answer in zip(made, answers, strict=True):
         own = _Graph(program.name)
-        own.build(program)
+        own.build(program, answer)
         nodes += own.nodes
         weights += own.constants
         wide = len(program.agent.features)
         inputs.append(helper.make_tensor_value_info(program.name, onnx.TensorProto.FLOAT, ["rows", wide]))
-        outputs.append(helper.make_tensor_value_info(f"{program.name}_action", onnx.TensorProto.INT64, ["rows"]))
+        outputs.append(helper.make_tensor_value_info(answer, onnx.TensorProto.INT64, ["rows"]))
         names[program.agent.name] = {
             "input": program.name,
-            "output": f"{program.name}_action",
+            "output": answer,
             "features": program.agent.features,
             "actions": program.agent.actions,
         }
@@ -54,7 +56,7 @@ def to_onnx(trees: TreesFile) -> bytes:
 
 
 class _Graph:
-    """The nodes of one agent; names of values begin with the agent's."""
+    """The nodes of one agent; values between them are called `agent__value`, which no agent can be."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -67,17 +69,17 @@ class _Graph:
         from onnx import helper
 
         self._values += 1
-        output = f"{self.name}_value_{self._values}"
+        output = f"{self.name}__value_{self._values}"
         self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
         return output
 
-    def build(self, program: Program) -> None:
+    def build(self, program: Program, answer: str) -> None:
         """Everything from the agent's input to its action."""
         asked = self._derived(program)
         features = self.name if not asked else self.add("Concat", self.name, *asked, axis=1)
         from onnx import helper
 
-        outputs = [f"{self.name}_action", f"{self.name}_votes"]
+        outputs = [answer, f"{self.name}__votes"]
         tree = helper.make_node("TreeEnsembleClassifier", [features], outputs, domain="ai.onnx.ml", **_columns(program))
         self.nodes.append(tree)
 
@@ -112,7 +114,7 @@ class _Graph:
     def _column(self, number: int) -> str:
         from onnx import numpy_helper
 
-        index = f"{self.name}_index_{number}"
+        index = f"{self.name}__index_{number}"
         if all(constant.name != index for constant in self.constants):
             self.constants.append(numpy_helper.from_array(np.array([number], np.int64), index))
         return self.add("Gather", self.name, index, axis=1)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import builtins
 import keyword
+from collections.abc import Iterator
 
 from hydraviper.trees.export.common import Arithmetic, Program, conditions, heading, nested, one_line, programs
 from hydraviper.trees.file import TreesFile
+from hydraviper.trees.tree import LEAF
 from hydraviper.version import __version__
 
 _OWN = ("observation", "act", "struct", "math", "_single", "_distance", "version", "features", "actions", "functions")
+_DEEPEST = 40  # Python reads at most 99 levels of indentation
 _ARITHMETIC = Arithmetic("{target} = {value}", "_single({value})", "abs({x})", "_distance({x}, {y})")
 
 _HELPERS = '''\
@@ -60,15 +63,7 @@ def _tuple(names: tuple[str, ...]) -> str:
 
 
 def _agent(program: Program) -> str:
-    agent, tree, words, identifiers = program.agent, program.tree, conditions(program), program.names
-
-    def question(node: int) -> str:
-        test = f"{identifiers[int(tree.feature[node])]} <= {float(tree.threshold[node])!r}"
-        return f"if {test}:  # node {node}: {one_line(words[node])}"
-
-    def answer(node: int) -> str:
-        return f"return {tree.action[node]}  # node {node}: {one_line(words[node])}"
-
+    agent = program.agent
     lines = [
         f"def {program.name}(observation):",
         f'    """The number of the action for {len(agent.features)} numbers in the order of FEATURES."""',
@@ -79,4 +74,27 @@ def _agent(program: Program) -> str:
     for word, feature in program.computed():
         steps = _ARITHMETIC.steps(word, feature, program.inputs)
         lines += [f"    # {one_line(feature.name)}", *(f"    {line}" for line in steps)]
-    return "\n".join([*lines, *nested(tree, question, "else:", None, answer)])
+    first, *deeper = _pieces(program)
+    return "\n\n\n".join("\n".join(piece) for piece in ([*lines, *first], *deeper))
+
+
+def _pieces(program: Program) -> Iterator[list[str]]:
+    """The lines of the tree's upper levels, then a function for each part that stands too deep to be nested."""
+    tree, words, identifiers = program.tree, conditions(program), program.names
+    asked = ", ".join(identifiers[number] for number in sorted(set(tree.feature.tolist()) - {LEAF}))
+    deeper: list[int] = []
+
+    def question(node: int) -> str:
+        test = f"{identifiers[int(tree.feature[node])]} <= {float(tree.threshold[node])!r}"
+        return f"if {test}:  # node {node}: {one_line(words[node])}"
+
+    def answer(node: int) -> str:
+        if tree.feature[node] == LEAF:
+            return f"return {tree.action[node]}  # node {node}: {one_line(words[node])}"
+        deeper.append(node)
+        return f"return _{program.name}_from_{node}({asked})"
+
+    yield nested(tree, question, "else:", None, answer, deepest=_DEEPEST)
+    for node in deeper:  # grows meanwhile
+        head = f"def _{program.name}_from_{node}({asked}):"
+        yield [head, *nested(tree, question, "else:", None, answer, node=node, deepest=_DEEPEST)]

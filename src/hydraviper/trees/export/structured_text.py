@@ -5,18 +5,26 @@ from __future__ import annotations
 from hydraviper.trees.export.common import Arithmetic, Program, conditions, decimal, heading, nested, one_line, programs
 from hydraviper.trees.file import TreesFile
 
+# IEC 61131-3, third edition: keywords, standard types, functions and blocks, instructions of instruction lists and
+# qualifiers of actions; among them what CODESYS keeps for itself; at the end our own names.
 _WORDS = (
-    "abs acos action add and any any_bit any_date any_int any_num any_real array asin at atan bool by byte cal case "
-    "concat configuration constant continue cos ctd ctu ctud date date_and_time delete derivative dint div do dt dword "
-    "else elsif end_action end_case end_configuration end_for end_function end_function_block end_if end_program "
-    "end_repeat end_resource end_step end_struct end_transition end_type end_var end_while en eno eq exit exp expt "
-    "extends f_edge f_trig false find for from function function_block ge gt hv_distance if implements in initial_step "
-    "insert int integral interface interval jmp ld ldn le left len limit lint ln log lreal lt lword max method mid min "
-    "mod move mul mux n namespace ne not of on or overlap override pid pointer priority program private protected "
-    "public r_edge r_trig read_only read_write real reference ref_to repeat replace resource ret retain return right "
-    "rol ror rs rtc s sel sema shl shr sin single sint sqrt sr st step string struct sub super task tan then this time "
-    "time_of_day to tod tof ton tp transition true trunc type udint uint ulint union until usint using var var_access "
-    "var_config var_external var_global var_in_out var_input var_output var_temp while with word wstring xor choice"
+    "abs abstract acos action add adr and and_then andn any any_bit any_char any_chars any_date any_derived "
+    "any_duration any_elementary any_int any_magnitude any_num any_real any_signed any_string any_unsigned array asin "
+    "at atan atan2 bit bool by byte cal calc calcn case char class concat configuration constant continue cos ctd ctu "
+    "ctud d date date_and_time delete derivative dint div do ds dt dword else elsif en end_action end_case end_class "
+    "end_configuration end_for end_function end_function_block end_if end_interface end_method end_namespace "
+    "end_program end_property end_repeat end_resource end_step end_struct end_transition end_type end_union end_var "
+    "end_while eno eq exit exp expt extends f_edge f_trig false final find for from function function_block ge gt if "
+    "implements in initial_step insert int integral interface internal interval jmp jmpc jmpcn l ld ldate "
+    "ldate_and_time ldn ldt le left len limit lint ln log lreal lreal_to_real lt ltime ltime_of_day ltod lword max "
+    "method mid min mod move mul mux n namespace ne non_retain not null of on or or_else orn overlap override p p0 p1 "
+    "persistent pid pointer priority private program property protected public r r_edge r_trig read_only read_write "
+    "real real_to_lreal ref ref_to reference repeat replace resource ret retain retc retcn return right rol ror rs "
+    "rtc s sd sel sema shl shr sin single sint sizeof sl sqrt sr st step stn string struct sub super t tan task then "
+    "this time time_of_day to tod tof ton tp transition true trunc type udint uint ulint union until using usint var "
+    "var_access var_config var_external var_global var_in_out var_input var_inst var_output var_stat var_temp wchar "
+    "while with word wstring xor xorn "
+    "choice hv_distance"
 )
 KEYWORDS = frozenset(_WORDS.split())
 
