@@ -62,7 +62,9 @@ def test_engineers_words(street):
     assert [name.replace("pressure", "queue") for name in first.features[13:]] == list(first.features[3:8])
     assert len(second.actions) == 2
     assert street.neighbours == ((0, 1),)
-    assert street.notes == ()
+    assert street.notes == (
+        "street.sumocfg is played without tripinfo-output: rollouts write no files and open no ports.",
+    )
 
 
 def test_the_corridors_are_the_papers():
@@ -272,7 +274,7 @@ def test_networks_that_cannot_be_played(call, tmp_path):  # noqa: F811
     rejected = configuration(tmp_path, step_length="often")
     refuses(call, "Invalid Number Format (double) often", "distill", f"traffic:{rejected}")
     (tmp_path / "own.sumocfg").write_text("<configuration><net-file")
-    refuses(call, "SUMO rejects", "distill", f"traffic:{tmp_path / 'own.sumocfg'}")
+    refuses(call, "it is no sound XML", "distill", f"traffic:{tmp_path / 'own.sumocfg'}")
     refuses(call, "there is no RESCO map 'paris'", "distill", "resco:paris")
     refuses(call, "yellow must be", "distill", "cologne-corridor:yellow=20")
     refuses(call, "must be of type int", "distill", "cologne-corridor:steps=many")

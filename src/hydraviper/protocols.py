@@ -115,6 +115,16 @@ class HasNotes(Protocol):
 
 
 @runtime_checkable
+class HasContent(Protocol):
+    """A game made from files: rollouts and runs belong to what is in them, not to their names."""
+
+    @property
+    def content(self) -> str:
+        """A hash of everything in the files that an episode depends on."""
+        ...
+
+
+@runtime_checkable
 class HasDerived(Protocol):
     """A game that can name numbers worth asking for beside the plain features."""
 

@@ -22,7 +22,7 @@ from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.profile import Profile
-from hydraviper.protocols import Engine, Game
+from hydraviper.protocols import Engine, Game, HasContent
 from hydraviper.report import render_report
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
@@ -53,7 +53,7 @@ class Run:
     def to_json(self) -> dict[str, Any]:
         """settings.json: enough to make the run again."""
         return {
-            "game": {"name": self.game.name, "parameters": dict(self.game.parameters)},
+            "game": _identity(self.game),
             "algorithm": self.variant.name,
             "expert": {"hash": store.digest(self.expert), "file": self.expert_file},
             "settings": self.settings.to_json(),
@@ -127,7 +127,13 @@ def _check_folder(run: Run, folder: Path) -> None:
 
 def subject(game: Game) -> str:
     """What rollouts of a game are remembered under."""
-    return json.dumps([game.name, dict(game.parameters), __version__], sort_keys=True)
+    return json.dumps([_identity(game), __version__], sort_keys=True)
+
+
+def _identity(game: Game) -> dict[str, Any]:
+    """A game by name, by parameters, and by the content of the files that it was made from."""
+    content = {"content": game.content} if isinstance(game, HasContent) else {}
+    return {"name": game.name, "parameters": dict(game.parameters), **content}
 
 
 def execute(
@@ -293,7 +299,7 @@ def refine_run(
         trees, trees=tuple(order[agent.name] for agent in trees.agents), made=made, score=summary["score"]
     )
     noted = {
-        "game": {"name": game.name, "parameters": dict(game.parameters)},
+        "game": _identity(game),
         "algorithm": trees.made["algorithm"],
         "expert": {"hash": store.digest(expert), "file": expert_file},
         "settings": trees.made["settings"],

@@ -4,48 +4,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from hydraviper.data import InputError, JobError
+from hydraviper.games.scenario import ExtraPhase, Scenario
 
 INSTALL = "pip install 'hydraviper[traffic]'"
 SYSTEM = "install the missing library, on Debian and Ubuntu by apt install libgl1 libx11-6 libxext6 libxrender1"
-# What every episode is played with; it comes behind the user's own configuration and wins over it.
-OPTIONS = (
-    *("--no-step-log", "true", "--no-warnings", "true", "--verbose", "false", "--duration-log.disable", "true"),
-    *("--time-to-teleport", "-1", "--max-depart-delay", "-1", "--waiting-time-memory", "10000"),
-    *("--device.tripinfo.probability", "1"),  # SUMO adds up time loss and travel time by itself
-)
-MOST_SEEDS = 2**31  # SUMO's seeds are signed and of 32 bits
-
-
-@dataclass(frozen=True)
-class ExtraPhase:
-    """A phase that a map's file lacks: where in its signal's program it belongs."""
-
-    signal: str  # how the signal's identifier begins
-    position: int
-    seconds: float
-    state: str
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """What SUMO loads: a configuration file, and phases to add."""
-
-    file: Path
-    extra_phases: tuple[ExtraPhase, ...] = ()
-
-    def arguments(self, seed: int) -> list[str]:
-        """SUMO's command line, without the program's name."""
-        outputs = [argument for name in _outputs(self.file) for argument in (f"--{name}", "/dev/null")]
-        return ["-c", str(self.file), *OPTIONS, *outputs, "--seed", str(seed % MOST_SEEDS)]
 
 
 def sumo() -> Any:
@@ -65,14 +33,14 @@ def load(scenario: Scenario, seed: int, holder: object) -> Any:
     """Start the scenario from its first second; whoever held the simulation before has lost it."""
     global _holder
     library = sumo()
-    if not scenario.file.is_file():
-        raise InputError(f"there is no file {scenario.file}: pass the path of a .sumocfg.")
+    arguments = scenario.arguments(seed)
+    copies = {file.opened: str(file.path) for file in scenario.inputs.all_files()}
     _holder = None
-    with complaints(f"SUMO rejects {scenario.file}", listen=True):
+    with complaints(f"SUMO rejects {scenario.file}", listen=True, called=copies):
         if library.simulation.isLoaded():
-            library.load(scenario.arguments(seed))
+            library.load(arguments)
         else:
-            library.start(["sumo", *scenario.arguments(seed)])
+            library.start(["sumo", *arguments])
         for phase in scenario.extra_phases:
             _add(library, phase)
     _holder = holder
@@ -86,8 +54,11 @@ def check_held(holder: object) -> None:
 
 
 @contextmanager
-def complaints(what: str, listen: bool = False) -> Iterator[None]:
-    """Turn SUMO's own errors into one sentence; with `listen`, also what it would print on stderr meanwhile."""
+def complaints(what: str, listen: bool = False, called: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Turn SUMO's own errors into one sentence; with `listen`, also what it would print on stderr meanwhile.
+
+    Files go by the names that `called` gives them.
+    """
     library = sumo()
     printed: list[str] = []
     try:
@@ -97,6 +68,8 @@ def complaints(what: str, listen: bool = False) -> Iterator[None]:
         said = [line.removeprefix("Error: ") for line in printed if line.startswith("Error: ")]
         reasons = [" ".join(text.split()).rstrip(".") for text in (*said, str(error))]
         known = "; ".join(filter(None, dict.fromkeys(reasons))) or "it gives no reason"
+        for opened, name in (called or {}).items():
+            known = known.replace(opened, name)
         raise InputError(f"{what}: {known}.") from None
 
 
@@ -134,12 +107,3 @@ def active_program(library: Any, signal: str) -> Any:
     logics: Sequence[Any] = library.trafficlight.getAllProgramLogics(signal)
     current = library.trafficlight.getProgram(signal)
     return next((logic for logic in logics if logic.programID == current), logics[0])
-
-
-def _outputs(file: Path) -> list[str]:
-    """The files that a configuration asks SUMO to write; thousands of rollouts must not write them."""
-    try:
-        tags = [element.tag for element in ElementTree.parse(file).iter() if element.get("value")]
-    except ElementTree.ParseError:
-        return []  # SUMO says what is wrong with it
-    return sorted({tag for tag in tags if tag.endswith("-output") or tag in ("log", "message-log", "error-log")})

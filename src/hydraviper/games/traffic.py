@@ -16,7 +16,7 @@ import numpy as np
 from hydraviper.data import Agent, Derived, Icons, InputError, Observations, Recommended, Score, Team, Term
 from hydraviper.games import intersection, road_map, road_network, simulation, traffic_rules
 from hydraviper.games.road_network import RoadNetwork, Signal
-from hydraviper.games.simulation import Scenario
+from hydraviper.games.scenario import Scenario
 from hydraviper.games.traffic_rules import LEAVE
 from hydraviper.protocols import Policy
 
@@ -58,6 +58,7 @@ class Traffic:
         self.step_minutes = seconds_per_step / 60
         self._seconds, self._yellow = seconds_per_step, yellow
         self._sumo = simulation.load(scenario, 0, self)
+        self.content = scenario.content
         with simulation.complaints(f"SUMO cannot tell the signals of {scenario.file}"):
             self.network = road_network.read(self._sumo, reach)
         signals = self.network.signals
@@ -69,7 +70,7 @@ class Traffic:
         self.neighbours = self.network.neighbours
         self.served = tuple(_served(signal) for signal in signals)
         self.derived = tuple(_differences(served) for served in self.served)
-        self.notes = _notes(self.network)
+        self.notes = (*_notes(self.network), *_left_out(scenario))
         self.score = Score("stopped vehicles", "vehicles", True, (-1.0 / steps,) * len(signals))
         self._lanes, self._sees_moving = _lanes(signals), bool(moving)
         self._own, self._ahead, self._queues = _counting(signals, self._lanes)
@@ -234,6 +235,14 @@ def _notes(network: RoadNetwork) -> tuple[str, ...]:
     count, names = len(network.alone), ", ".join(network.alone[:3]) + (", ..." if len(network.alone) > 3 else "")
     what = ("signal has", "keeps its") if count == 1 else ("signals have", "keep their")
     return (f"{count} {what[0]} only one green phase and {what[1]} own program: {names}.",)
+
+
+def _left_out(scenario: Scenario) -> tuple[str, ...]:
+    names = scenario.inputs.left_out
+    if not names:
+        return ()
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return (f"{scenario.file.name} is played without {shown}: rollouts write no files and open no ports.",)
 
 
 def _lanes(signals: Sequence[Signal]) -> list[str]:

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hydraviper.data import InputError
-from hydraviper.games.simulation import INSTALL, ExtraPhase, Scenario
+from hydraviper.games.scenario import ExtraPhase, Scenario
+from hydraviper.games.simulation import INSTALL
 from hydraviper.games.traffic import RECOMMENDED, Traffic
 
 MAPS = ("cologne1", "cologne3", "cologne8", "ingolstadt1", "ingolstadt7", "ingolstadt21", "grid4x4", "arterial4x4")

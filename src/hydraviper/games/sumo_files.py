@@ -1,0 +1,167 @@
+"""The XML files that SUMO reads, looked through before it may: no entities, no includes, nothing that is written.
+
+Networks, routes and additional files can name files that SUMO writes: detectors, edge data, timed events, actuated
+signals, devices of vehicles. A file that does is played from a copy in memory in which these lead nowhere.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import re
+import tempfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+from hydraviper.data import InputError
+
+NOWHERE = "/dev/null"
+LARGEST = 2**30  # bytes of one file, unpacked
+_CHUNK = 2**20
+_READ = {("rerouter", "file"), ("variableSpeedSign", "file")}  # these attributes name files that SUMO reads
+_WRITTEN = re.compile(r"(?<!pro)(?<!img)(?<!osg)file(name)?$|output$|^dest$", re.IGNORECASE)
+_SPLITS = re.compile(r"[,;$~]")  # what SUMO does not leave alone in a path
+
+Element = Callable[[str, list[str]], None]
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file for SUMO: the user's own, or a copy in memory that writes nothing."""
+
+    path: Path
+    opened: str  # the path that SUMO opens
+    digest: str  # of the user's file
+    left_out: tuple[str, ...] = ()  # the files that SUMO would have written
+    reads: tuple[InputFile, ...] = ()  # the files that this one names
+    copy: IO[bytes] | None = None  # it is there as long as this is
+
+
+def prepare(path: Path, may_read: bool = True) -> InputFile:
+    """Look through a file; what is not safe to load is refused in one sentence."""
+    content = _Content(path)
+    found = _Findings(path)
+    content.parse(found.element)
+    if found.reads and not may_read:
+        raise InputError(f"{path} is named by another file and names files in turn: put them into one.")
+    reads = tuple(prepare(other, may_read=False) for other in dict.fromkeys(found.reads))
+    needs_copy = found.left_out or reads or _SPLITS.search(str(path))
+    copy = _write(content, {str(file.path): file.opened for file in reads}) if needs_copy else None
+    opened = str(path) if copy is None else _address(copy)
+    return InputFile(path, opened, content.digest, tuple(dict.fromkeys(found.left_out)), reads, copy)
+
+
+class _Findings:
+    """What a file asks SUMO to write and to read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._plain: set[tuple[str, ...]] = set()  # kinds of elements that name no file: most, so they are remembered
+        self.left_out: list[str] = []
+        self.reads: list[Path] = []
+
+    def element(self, name: str, attributes: list[str]) -> None:
+        kind = (name, *attributes[::2])
+        if kind in self._plain:
+            return
+        if name == "include":
+            raise InputError(f"{self._path} includes another file: put that file's content in its place.")
+        named = list(_named(name, attributes))
+        if not named and name != "param":
+            self._plain.add(kind)
+        for k in named:
+            if (name, attributes[k - 1]) in _READ:
+                self.reads.append(_beside(self._path, attributes[k]))
+            elif attributes[k] != NOWHERE:
+                self.left_out.append(attributes[k])
+
+
+def _named(name: str, attributes: list[str]) -> list[int]:
+    """Where in an element's attributes [name, value, ...] files are named."""
+    if name == "param":
+        pairs = dict(zip(attributes[::2], range(1, len(attributes), 2), strict=True))
+        about = "key" in pairs and "value" in pairs and _WRITTEN.search(attributes[pairs["key"]])
+        return [pairs["value"]] if about else []
+    return [k + 1 for k in range(0, len(attributes), 2) if _WRITTEN.search(attributes[k])]
+
+
+def _beside(file: Path, name: str) -> Path:
+    return (file.parent / name).resolve()
+
+
+class _Content:
+    """A file's content, unpacked where it is packed, in pieces."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.is_file():  # nor is a pipe or a device
+            raise InputError(f"SUMO cannot load {path}: the file '{path.name}' is not accessible.")
+        self.digest = ""
+
+    def parse(self, start: Element, end: Callable[[str], None] | None = None, text: Any = None) -> None:
+        """Tell of every element; a document type, which could declare entities without end, is refused."""
+        parser = expat.ParserCreate()
+        parser.ordered_attributes = True
+        parser.StartElementHandler = start
+        parser.EndElementHandler, parser.CharacterDataHandler = end, text
+        parser.StartDoctypeDeclHandler = self._refuse
+        hashed, size = hashlib.sha256(), 0
+        try:
+            with self.path.open("rb") as raw:
+                packed = raw.read(2) == b"\x1f\x8b"
+                raw.seek(0)
+                with gzip.open(raw) if packed else raw as file:
+                    while piece := file.read(_CHUNK):
+                        size += len(piece)
+                        if size > LARGEST:
+                            raise InputError(f"{self.path} is larger than {LARGEST >> 20} MB: cut it down.")
+                        hashed.update(piece)
+                        parser.Parse(piece, False)
+            parser.Parse(b"", True)
+        except (expat.ExpatError, ValueError, LookupError) as error:
+            raise InputError(f"SUMO rejects {self.path}: it is no sound XML ({error}).") from None
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(f"{self.path} cannot be read ({error}): check the file.") from None
+        self.digest = hashed.hexdigest()
+
+    def _refuse(self, *_: object) -> None:
+        raise InputError(f"{self.path} has a document type (<!DOCTYPE>), which SUMO's files do not need: remove it.")
+
+
+def _write(content: _Content, reads: dict[str, str]) -> IO[bytes]:
+    """A copy in memory that names no file to write, and those that are read by the paths of their own copies."""
+    copy = _in_memory()
+
+    def start(name: str, attributes: list[str]) -> None:
+        for k in _named(name, attributes):
+            if (name, attributes[k - 1]) in _READ:
+                attributes[k] = reads[str(_beside(content.path, attributes[k]))]
+            else:
+                attributes[k] = NOWHERE
+        pairs = zip(attributes[::2], attributes[1::2], strict=True)
+        copy.write(f"<{name}{''.join(f' {key}={quoteattr(value)}' for key, value in pairs)}>".encode())
+
+    content.parse(start, lambda name: copy.write(f"</{name}>".encode()) and None, lambda text: _text(copy, text))
+    copy.flush()
+    return copy
+
+
+def _text(copy: IO[bytes], text: str) -> None:
+    copy.write(escape(text).encode())
+
+
+def _in_memory() -> IO[bytes]:
+    """A file that is gone with this process, however that ends."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("hydraviper"), "w+b")
+    return tempfile.NamedTemporaryFile(suffix=".xml")  # noqa: SIM115 (it lives as long as the scenario)
+
+
+def _address(copy: IO[bytes]) -> str:
+    return f"/proc/self/fd/{copy.fileno()}" if hasattr(os, "memfd_create") else str(copy.name)
