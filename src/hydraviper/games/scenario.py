@@ -33,16 +33,14 @@ _OTHER_NAMES = {
     **{"carfollow.model": "default.carfollowmodel", "with-taz": "device.rerouting.with-taz"},
     "railsignal-moving-block": "railsignal.moving-block",
 }
-_ALLOWED = frozenset(
-    """
+_ALLOWED = """
     begin end step-length weight-attribute load-state.offset load-state.remove-vehicles junction-taz
     step-method.ballistic extrapolate-departpos lateral-resolution route-steps no-internal-links ignore-junction-blocker
     ignore-route-errors ignore-accidents keep-after-arrival max-num-vehicles max-num-persons max-num-teleports scale
     scale-suffix startup-wait-threshold sloppy-insert eager-insert emergency-insert insertion-checks
     random-depart-offset slope-centered time-to-impatience use-stop-ended use-stop-started routing-algorithm
     railway.max-train-length mesosim thread-rngs
-    """.split()
-)
+"""
 _ALLOWED_BEGINNINGS = (
     *("collision.", "intermodal-collision.", "time-to-teleport.", "lanechange.", "tls.", "railsignal.", "default."),
     *("overhead-wire.", "parking.", "pedestrian.", "ride.", "mapmatch.", "weights.", "astar.", "persontrip.", "meso-"),
@@ -52,14 +50,12 @@ _ALLOWED_BEGINNINGS = (
 )
 _NEVER = re.compile(r"(files?|output|threads|\.wkt|\.wkt\.geo|\.py)$")
 # Not worth a word: what SUMO prints or shows, and what every episode sets by itself.
-_SILENT = frozenset(
-    """
+_SILENT = """
     verbose v no-warnings W suppress-warnings no-step-log step-log.period duration-log.disable no-duration-log
     duration-log.statistics t aggregate-warnings print-options xml-validation X xml-validation.net
     xml-validation.routes language gui-settings-file g start S quit-on-end Q delay d seed srand time-to-teleport
     max-depart-delay waiting-time-memory human-readable-time H precision write-license
-    """.split()
-)
+"""
 
 
 @dataclass(frozen=True)
@@ -131,9 +127,9 @@ def read(file: Path) -> Inputs:
         if name in FILES:
             named = [_located(file, part.strip()) for part in re.split("[,;]", value) if part.strip()]
             files[name] = tuple(map(sumo_files.prepare, named))
-        elif name in _ALLOWED or (name.startswith(_ALLOWED_BEGINNINGS) and not _NEVER.search(name)):
+        elif _is_allowed(name):
             options[name] = value
-        elif name not in _SILENT:
+        elif name not in _SILENT.split():
             left_out.append(name)
     if not files.get("net-file"):
         raise InputError(f"{file} names no net-file: pass the .sumocfg of a network.")
@@ -143,6 +139,10 @@ def read(file: Path) -> Inputs:
         tuple((name, used) for name, used in files.items() if used),
         tuple(dict.fromkeys(left_out)),
     )
+
+
+def _is_allowed(option: str) -> bool:
+    return option in _ALLOWED.split() or (option.startswith(_ALLOWED_BEGINNINGS) and not _NEVER.search(option))
 
 
 def _located(file: Path, name: str) -> Path:

@@ -160,7 +160,7 @@ def _in_memory() -> IO[bytes]:
     """A file that is gone with this process, however that ends."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("hydraviper"), "w+b")
-    return tempfile.NamedTemporaryFile(suffix=".xml")  # noqa: SIM115 (it lives as long as the scenario)
+    return tempfile.NamedTemporaryFile(suffix=".xml")
 
 
 def _address(copy: IO[bytes]) -> str:
