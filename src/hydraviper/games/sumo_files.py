@@ -104,7 +104,7 @@ class _Content:
             raise InputError(f"SUMO cannot load {path}: the file '{path.name}' is not accessible.")
         self.digest = ""
 
-    def parse(self, start: Element, end: Callable[[str], None] | None = None, text: Any = None) -> None:
+    def parse(self, start: Element, end: Callable[[str], object] | None = None, text: Any = None) -> None:
         """Tell of every element; a document type, which could declare entities without end, is refused."""
         parser = expat.ParserCreate()
         parser.ordered_attributes = True
@@ -147,13 +147,9 @@ def _write(content: _Content, reads: dict[str, str]) -> IO[bytes]:
         pairs = zip(attributes[::2], attributes[1::2], strict=True)
         copy.write(f"<{name}{''.join(f' {key}={quoteattr(value)}' for key, value in pairs)}>".encode())
 
-    content.parse(start, lambda name: copy.write(f"</{name}>".encode()) and None, lambda text: _text(copy, text))
+    content.parse(start, lambda name: copy.write(f"</{name}>".encode()), lambda text: copy.write(escape(text).encode()))
     copy.flush()
     return copy
-
-
-def _text(copy: IO[bytes], text: str) -> None:
-    copy.write(escape(text).encode())
 
 
 def _in_memory() -> IO[bytes]:
