@@ -54,8 +54,8 @@ def test_a_study_from_nothing_and_again_at_once(call, monkeypatch):
     code, printed, _ = call(*options)
     first = json.loads(printed)
     assert code == 0
-    assert first["cells"] == {"wanted": 4, "adopted": 0, "ran": 4, "missing": 0}
-    assert [row["arm"] for row in first["rows"]] == ["iviper", "hydraviper"]
+    assert first["cells"] == {"wanted": 6, "adopted": 0, "ran": 6, "missing": 0}
+    assert [row["arm"] for row in first["rows"]] == ["iviper", "hydraviper (VR-UCB)", "hydraviper (race)"]
     assert all(row["seeds"] == 2 and row["low"] < row["mean"] < row["high"] for row in first["rows"])
     assert [answer["verdict"] for answer in first["answers"]] == ["not enough seeds"] * 2
     assert all(Path(file).is_file() for file in first["files"])
@@ -64,7 +64,7 @@ def test_a_study_from_nothing_and_again_at_once(call, monkeypatch):
     code, printed, _ = call(*options)
     again = json.loads(printed)
     assert code == 0
-    assert again["cells"] == {"wanted": 4, "adopted": 0, "ran": 0, "missing": 0}
+    assert again["cells"] == {"wanted": 6, "adopted": 0, "ran": 0, "missing": 0}
     assert again["rows"] == first["rows"]
     code, printed, _ = call(*options[:-2], "--no-run", "--budget", "low", *options[-2:])
     assert code == 0
@@ -385,8 +385,8 @@ def test_folders_of_others_are_refused(call, whole):
 
 
 def test_plans_name_every_cell_once():
-    counts = {"table1": 6, "budgets": 21, "sensitivity": 9, "ablation": 10, "runtime": 3, "epsilon": 6}
-    counts |= {"features": 8, "refined": 3}
+    counts = {"table1": 8, "budgets": 27, "sensitivity": 9, "ablation": 18, "runtime": 5, "epsilon": 6}
+    counts |= {"features": 10, "refined": 3, "baselines": 18}
     for name, count in counts.items():
         games = ["cooperative-navigation", "physical-deception"]
         cells = [cell for cell, _ in runner.plan(STUDIES[name], runner.Wanted(2, games), {})]
@@ -469,7 +469,7 @@ def test_dear_cells_go_on_and_share_what_all_of_them_play(call, monkeypatch, who
 def test_dear_cells_of_one_seed_take_common_rollouts_from_one_another(call, monkeypatch):
     """Cells that only select otherwise train the same trees: the second plays no training rollout, and scores do not
     change."""
-    arms = "hydraviper-without-ucb,VR-UCB as in the paper"
+    arms = "hydraviper-without-ucb,hydraviper (VR-UCB)"
     options = ["study", "ablation", *TINY, "--seeds", 1, "--budget", "low", "--algorithms", arms, "--out"]
     assert call(*options, "quick")[0] == 0
     monkeypatch.setattr(ParticleWorld, "compiled", False)

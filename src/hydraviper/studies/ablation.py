@@ -1,25 +1,29 @@
-"""Figures on ablations: HYDRAVIPER without each of its parts, at both budgets."""
+"""Figures on ablations: HYDRAVIPER without each of its parts, at both budgets, and what IVIPER lacks step by step."""
 
-from hydraviper.studies.design import Arm, Study
+from hydraviper.studies.design import HYDRAVIPERS, OURS, PAPERS, Arm, Study
 
 PARTS = (
-    ("hydraviper", {}, ""),
-    ("hydraviper-without-cq", {}, "without C-Q"),
-    ("hydraviper-without-tra", {}, "without TR-A"),
-    ("hydraviper-without-ucb", {}, "without VR-UCB"),
-    ("hydraviper", {"selection": "ucb1"}, "VR-UCB as in the paper"),
+    ("hydraviper", OURS),
+    ("hydraviper", PAPERS),
+    ("hydraviper-without-cq", "without C-Q"),
+    ("hydraviper-no-weights", "no weights"),
+    ("hydraviper-without-tra", "without TR-A"),
+    ("hydraviper-without-ucb", "without VR-UCB"),
+    ("hydraviper-without-tra-ucb", "without TR-A and VR-UCB"),
+    ("iviper-joint", "joint rollouts alone"),
+    ("iviper", ""),
 )
 
 STUDY = Study(
     name="ablation",
-    title="Ablation: without C-Q, TR-A, VR-UCB",
-    about="C-Q is replaced by IVIPER's weights, TR-A by the same rollouts in every iteration, the selection by the "
-    "same rollouts for every student. Our HYDRAVIPER selects by a race; the last arm has the paper's "
-    "VR-UCB in its place.",
+    title="Ablation: what each part of HYDRAVIPER is worth",
+    about="C-Q is replaced by IVIPER's weights (without C-Q) or every sample counts the same (no weights), TR-A by the "
+    "same rollouts in every iteration after the same warm-up, the selection by the same rollouts for every student. "
+    "Joint rollouts alone is IVIPER with its own weights and validation, but its students play together.",
     arms=tuple(
-        Arm(algorithm, level, level, settings, label)
+        Arm(algorithm, level, level, HYDRAVIPERS.get(label, {}), label)
         for level in ("high", "low")
-        for algorithm, settings, label in PARTS
+        for algorithm, label in PARTS
     ),
     questions=("parts",),
 )

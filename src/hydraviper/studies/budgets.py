@@ -1,6 +1,6 @@
 """The full table of budgets, and the figure of performance as the number of rollouts decreases."""
 
-from hydraviper.studies.design import BETTER_EXPERTS, Arm, Study
+from hydraviper.studies.design import BETTER_EXPERTS, Study, arms_of
 
 LEVELS = (("high", "high"), ("mid", "high"), ("low", "high"), ("high", "mid"), ("high", "low"), ("low", "low"))
 
@@ -9,10 +9,10 @@ STUDY = Study(
     title="Full table: training and validation budgets",
     about="Training / validation rollouts are reduced one at a time, then both. Imitation does not validate.",
     arms=tuple(
-        Arm(algorithm, *level)
+        arm
         for level in LEVELS
-        for algorithm in ("imitation", "iviper", "maviper", "hydraviper")
-        if algorithm != "imitation" or level[1] == "high"
+        for arm in arms_of(("imitation", "iviper", "maviper", "hydraviper"), *level)
+        if arm.algorithm != "imitation" or arm.valid == "high"
     ),
     experts=BETTER_EXPERTS,
     questions=("rq2",),

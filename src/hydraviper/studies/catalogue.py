@@ -5,12 +5,26 @@ from __future__ import annotations
 import difflib
 
 from hydraviper.data import InputError
-from hydraviper.studies import ablation, budgets, clustering, epsilon, features, refined, runtime, sensitivity, table1
+from hydraviper.studies import (
+    ablation,
+    baselines,
+    budgets,
+    clustering,
+    epsilon,
+    features,
+    refined,
+    runtime,
+    sensitivity,
+    table1,
+)
 from hydraviper.studies.design import Study
 
 STUDIES: dict[str, Study] = {
     module.STUDY.name: module.STUDY
-    for module in (table1, budgets, clustering, sensitivity, ablation, runtime, epsilon, features, refined)
+    for module in (
+        *(table1, budgets, clustering, sensitivity, ablation, runtime),
+        *(baselines, epsilon, features, refined),
+    )
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,10 @@ BETTER_EXPERTS = {
 }
 
 
+PAPERS, OURS = "hydraviper (VR-UCB)", "hydraviper (race)"  # by how validation rollouts are spent
+HYDRAVIPERS = {PAPERS: {"selection": "ucb1"}, OURS: {"selection": "race"}}
+
+
 def titled(game: str, expert: str) -> str:
     """A game, with the expert where there is a choice."""
     return game if BETTER_EXPERTS.get(game) == (expert,) else f"{game}, {expert} expert"
@@ -43,6 +47,7 @@ class Arm:
     label: str = ""  # what it is called in tables and figures; default: the algorithm
     group: str = ""  # which bars stand together; default: the budget
     refine: float = 0.0  # seconds of direct search over the trees afterwards
+    per_agent: bool = False  # every distilled agent has the whole budget, where algorithms share one otherwise
 
     @property
     def name(self) -> str:
@@ -60,6 +65,22 @@ class Arm:
         return "; ".join(filter(None, (self.group, self.name, self.level)))
 
 
+def arms_of(
+    algorithms: Iterable[str],
+    train: str = "high",
+    valid: str = "high",
+    settings: Mapping[str, Any] | None = None,
+    group: str = "",
+) -> tuple[Arm, ...]:
+    """An arm for each algorithm; HYDRAVIPER has two, with the paper's selection and with ours."""
+    given = dict(settings or {})
+    arms: list[Arm] = []
+    for algorithm in algorithms:
+        named = HYDRAVIPERS if algorithm == "hydraviper" else {"": {}}
+        arms += [Arm(algorithm, train, valid, {**given, **own}, label, group) for label, own in named.items()]
+    return tuple(arms)
+
+
 @dataclass(frozen=True)
 class Study:
     """A table or a figure of the paper, or one of ours, as data."""
@@ -72,7 +93,7 @@ class Study:
     questions: tuple[str, ...] = ()  # of questions.QUESTIONS
     games: tuple[str, ...] = GAMES
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: PAPER_EXPERTS)
-    reference: str = "hydraviper"  # the arm that others of its group and budget are compared with on common seeds
+    reference: str = OURS  # the arm that others of its group and budget are compared with on common seeds
     timed: bool = False  # runtime is measured: one cell at a time
 
 
@@ -175,6 +196,9 @@ def settings_of(arm: Arm, game: Game) -> Settings:
         "valid_budget": budgets[arm.valid][1],
         **arm.settings,
     }
+    if arm.per_agent:
+        agents = sum(map(len, game.teams))
+        chosen |= {name: agents * chosen[name] for name in ("train_budget", "valid_budget")}
     return Settings(**chosen)
 
 

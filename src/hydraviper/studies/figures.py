@@ -8,14 +8,14 @@ from math import isfinite
 
 from hydraviper.charts import fixed
 from hydraviper.studies import statistics
-from hydraviper.studies.design import titled
+from hydraviper.studies.design import OURS, PAPERS, titled
 from hydraviper.studies.drawing import Bar, Group, Point, bar_chart, scatter
 from hydraviper.studies.tables import STEPS, Row, by_game
 from hydraviper.trees.svg import PALETTE
 from hydraviper.trees.words import number
 
-COLOURS = {"iviper": PALETTE[1], "maviper": PALETTE[2], "hydraviper": PALETTE[0], "imitation": PALETTE[7]}
-_MORE = (PALETTE[3], PALETTE[5], PALETTE[6], PALETTE[1], PALETTE[2], PALETTE[7])
+COLOURS = {"iviper": PALETTE[1], "maviper": PALETTE[2], PAPERS: PALETTE[5], OURS: PALETTE[0], "imitation": PALETTE[7]}
+_MORE = (PALETTE[3], PALETTE[6], PALETTE[4], PALETTE[7], PALETTE[1], PALETTE[2])
 
 
 @dataclass(frozen=True)

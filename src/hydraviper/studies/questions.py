@@ -6,11 +6,12 @@ differences on common seeds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hydraviper.studies import published, statistics
-from hydraviper.studies.design import PAPER_EXPERTS, titled
+from hydraviper.studies.design import HYDRAVIPERS, OURS, PAPER_EXPERTS, PAPERS, titled
 from hydraviper.studies.statistics import Interval
 from hydraviper.studies.tables import STEPS, Row, by_game, worsening
 
@@ -69,29 +70,27 @@ def answer(name: str, rows: Sequence[Row]) -> Answer:
 
 
 def _rq1(rows: Sequence[Row]) -> Iterator[Claim]:
-    """As good as each baseline, and quicker than each that is about as good."""
+    """As good as each baseline, and quicker than each, also than one whose trees are far worse."""
     for (game, expert), own in by_game(rows).items():
         for level in ("high/high", "low/low"):
             at = {row.arm.name: row for row in own if row.arm.level == level}
-            if "hydraviper" not in at:
-                continue
-            where, ours = _where(game, expert, level), at["hydraviper"]
-            yield from _against_baselines(where, ours, at, expert in PAPER_EXPERTS.get(game, ()))
-            for rival in (at[name] for name in BASELINES if name in at):
-                if not worsening(rival, ours).low > MARGIN:
+            where, due = _where(game, expert, level), expert in PAPER_EXPERTS.get(game, ())
+            for ours in (at[name] for name in HYDRAVIPERS if name in at):
+                yield from _against_baselines(where, ours, at, due)
+                for rival in (at[name] for name in BASELINES if name in at):
                     yield _quicker(where, ours, rival)
 
 
 def _rq2(rows: Sequence[Row]) -> Iterator[Claim]:
     """At every budget as good as each baseline at that budget, and as good as at the highest."""
     for (game, expert), own in by_game(rows).items():
-        ours = {row.arm.level: row for row in own if row.arm.name == "hydraviper"}
-        for level, row in ours.items():
+        ours = {(row.arm.name, row.arm.level): row for row in own if row.arm.name in HYDRAVIPERS}
+        for (name, level), row in ours.items():
             where = _where(game, expert, level)
             at = {one.arm.name: one for one in own if one.arm.level == level}
             yield from _against_baselines(where, row, at, expert in PAPER_EXPERTS.get(game, ()))
-            if level != "high/high" and "high/high" in ours:
-                yield _not_worse(where, row, ours["high/high"], "itself at the high budget")
+            if level != "high/high" and (name, "high/high") in ours:
+                yield _not_worse(where, row, ours[name, "high/high"], "itself at the high budget")
 
 
 def _against_baselines(where: str, ours: Row, at: Mapping[str, Row], due: bool) -> Iterator[Claim]:
@@ -100,7 +99,7 @@ def _against_baselines(where: str, ours: Row, at: Mapping[str, Row], due: bool) 
         if name in at:
             yield _not_worse(where, ours, at[name])
         elif due:
-            yield Claim(where, f"HYDRAVIPER is better than or comparable to {name.upper()}", FEW, "not run yet")
+            yield Claim(where, f"{_title(ours)} is better than or comparable to {name.upper()}", FEW, "not run yet")
 
 
 def _rq3(rows: Sequence[Row]) -> Iterator[Claim]:
@@ -119,10 +118,14 @@ def _rq3(rows: Sequence[Row]) -> Iterator[Claim]:
 
 
 PARTS = (  # what is asked about, who has it, who has not
-    ("C-Q", "hydraviper", "without C-Q"),
-    ("TR-A", "hydraviper", "without TR-A"),
-    ("our race among the students", "hydraviper", "without VR-UCB"),
-    ("the paper's VR-UCB", "VR-UCB as in the paper", "without VR-UCB"),
+    ("playing together, in IVIPER", "joint rollouts alone", "iviper"),
+    ("all else that HYDRAVIPER does", OURS, "joint rollouts alone"),
+    ("C-Q in place of own weights", OURS, "without C-Q"),
+    ("C-Q in place of no weights", OURS, "no weights"),
+    ("TR-A", OURS, "without TR-A"),
+    ("our race among the students", OURS, "without VR-UCB"),
+    ("the paper's VR-UCB", PAPERS, "without VR-UCB"),
+    ("TR-A with our race", OURS, "without TR-A and VR-UCB"),
 )
 
 
@@ -156,10 +159,18 @@ def _of_a_series(group: str, best: Callable[[str], str]) -> Callable[[Sequence[R
 
 def _time(rows: Sequence[Row]) -> Iterator[Claim]:
     for (game, expert), own in by_game(rows).items():
-        ours = next((row for row in own if row.arm.name == "hydraviper"), None)
-        for row in own:
-            if ours is not None and row is not ours:
-                yield _quicker(_where(game, expert, row.arm.level), ours, row)
+        for ours in (row for row in own if row.arm.name in HYDRAVIPERS):
+            for row in own:
+                if row.arm.name not in HYDRAVIPERS:
+                    yield _quicker(_where(game, expert, row.arm.level), ours, row)
+
+
+def _authors(rows: Sequence[Row]) -> Iterator[Claim]:
+    for (game, expert), own in by_game(rows).items():
+        for ours in (row for row in own if row.arm.name in HYDRAVIPERS):
+            for row in own:
+                if row.arm.name not in HYDRAVIPERS and row.arm.level == ours.arm.level:
+                    yield _not_worse(_where(game, expert, row.arm.level), ours, row)
 
 
 def _features(rows: Sequence[Row]) -> Iterator[Claim]:
@@ -198,6 +209,7 @@ QUESTIONS: dict[str, tuple[str, Callable[[Sequence[Row]], Iterator[Claim]]]] = {
         _of_a_series("drop quantile", lambda _: "0.3"),
     ),
     "time": ("Is HYDRAVIPER quicker than its baselines?", _time),
+    "authors": ("Is HYDRAVIPER as good as its baselines, also as their authors wrote them?", _authors),
     "features": ("Do derived features make the trees better?", _features),
     "refined": ("Does refining make the trees better?", _refined),
 }
@@ -221,6 +233,11 @@ def _quicker(where: str, row: Row, other: Row, other_name: str = "", step: str =
     numbers = f"{ratio.mean:.2f} times the seconds, {ratio.low:.2f} to {ratio.high:.2f}"
     if ratio.count < 2:
         numbers = f"{ratio.mean:.2f} times the seconds"
+    if row.quiet != other.quiet:
+        verdict, numbers = FEW, numbers + "; only one of the two was measured on a quiet machine"
+    worse = worsening(other, row)
+    if worse.low > MARGIN:
+        numbers += f"; the trees of {other_name or _title(other)} are {_percent(worse)}"
     what = f"{_title(row)} is quicker than {other_name or _title(other)}" + (f" in {STEPS[step]}" if step else "")
     return Claim(where, what, _enough(ratio, verdict), numbers)
 
@@ -251,7 +268,7 @@ def _percent(lost: Interval) -> str:
 
 
 def _title(row: Row) -> str:
-    return row.arm.name.upper() if row.arm.name in (*BASELINES, "hydraviper") else row.arm.name
+    return re.sub(r"\b(i|ma|hydra)viper\b", lambda name: name[0].upper(), row.arm.name)
 
 
 def _where(game: str, expert: str, level: str) -> str:

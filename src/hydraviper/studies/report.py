@@ -19,7 +19,7 @@ from hydraviper.studies import published, questions, statistics
 from hydraviper.studies.design import Study, titled
 from hydraviper.studies.figures import FIGURES
 from hydraviper.studies.questions import Answer
-from hydraviper.studies.results import Result
+from hydraviper.studies.results import BUSY, Result
 from hydraviper.studies.tables import STEPS, Row, by_game, reference_of, rows_of, to_json
 from hydraviper.trees.file import write_whole
 
@@ -168,7 +168,7 @@ def _timing(every: Sequence[Result]) -> str:
     if workers:
         words += f", with {' or '.join(map(str, workers))} {'core' if workers == [1] else 'cores'} each"
     cores = next((int(result.machine["cores"]) for result in every if result.machine.get("cores")), 1)
-    busy = [load for load in loads if load > max(workers or [1]) + 0.5]
+    busy = [load for load in loads if load > max(workers or [1]) + BUSY]
     if busy:
         words += (
             f"; the machine was busy with other work when {len(busy)} of the cells began (load up to "

@@ -28,6 +28,7 @@ from hydraviper.variants import VARIANTS
 
 FORMAT = "hydraviper-study-1"
 PACKED = "cells.jsonl"
+BUSY = 0.5  # load beyond a cell's own cores that tells of other work
 RUNNING = "running"  # what is only needed until nothing is missing
 
 
@@ -66,6 +67,12 @@ class Result:
     def seed(self) -> int:
         """The seed of the run."""
         return self.cell.settings.seed
+
+    @property
+    def quiet(self) -> bool:
+        """Whether its seconds were measured without another cell or other work beside it."""
+        load, workers = self.timing["load"], self.timing["workers"] or 1
+        return bool(self.timing["alone"]) and load is not None and load <= workers + BUSY
 
     @property
     def score(self) -> float:

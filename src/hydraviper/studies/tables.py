@@ -46,6 +46,11 @@ class Row:
         return float(np.mean([sum(result.summary["rollouts"].values()) for result in self.results]))
 
     @property
+    def quiet(self) -> bool:
+        """Whether every cell ran without another one, on a machine that did nothing else."""
+        return all(result.quiet for result in self.results)
+
+    @property
     def first(self) -> Mapping[str, Any]:
         """The summary of one of the cells, for what all have in common."""
         return self.results[0].summary
@@ -75,7 +80,7 @@ class Row:
     def published(self) -> Published | None:
         """The paper's score for it."""
         arm = self.arm
-        if not self.of_the_paper or self._changed - {"ucb_scale", "selection"} or arm.refine:
+        if not self.of_the_paper or self._changed - {"ucb_scale", "selection"} or arm.refine or arm.per_agent:
             return None
         if arm.settings.get("ucb_scale", published.BEST_UCB_SCALE[self.game]) != published.BEST_UCB_SCALE[self.game]:
             return None
@@ -85,7 +90,7 @@ class Row:
     def published_seconds(self) -> Published | None:
         """The paper's runtime for it."""
         arm = self.arm
-        if not self.of_the_paper or self._changed - {"partition"} or arm.refine:
+        if not self.of_the_paper or self._changed - {"partition", "selection"} or arm.refine or arm.per_agent:
             return None
         return published.seconds(self.game, arm.algorithm, arm.train, arm.valid, arm.settings.get("partition", "none"))
 
