@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from hydraviper.data import Agent
+from hydraviper.data import Agent, Derived, InputError, Term
 from hydraviper.report import render_report, verdict
 from hydraviper.trees.render import PICTURE, to_svg
-from hydraviper.trees.svg import hatch, paint
+from hydraviper.trees.svg import document, hatch, paint, text
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
 from hydraviper.trees.words import agreement, number, percent, threshold_texts, to_text
 
@@ -172,6 +172,27 @@ def test_names_are_escaped():
         assert "<go>" not in made
         assert "<b>&" not in made
         assert not re.search(r"&(?!amp;|lt;|gt;|quot;|#)", made)
+
+
+def test_a_drawing_is_well_formed_whatever_is_written_in_it():
+    odd = "a\x1b[31m\x00\ud800\uffff\x85≤"
+    made = ElementTree.fromstring(document(10, 10, odd, text(1, 1, odd, class_=odd)).encode())
+    assert made.attrib["aria-label"] == made[0].text == made[2].text == "a�[31m����≤"
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "a\x1b", "\x85", "a\nb", "\ud800", "\uffff", "a\u2028b", "\u202eab", None, 3]
+)
+def test_names_that_cannot_be_shown_are_refused(name):
+    for call in (
+        lambda: Agent(name, ("a",), ("b",)),
+        lambda: Agent("agent", ("a", name), ("b",)),
+        lambda: Agent("agent", ("a",), (name, "b")),
+        lambda: Derived(name, (Term("value", (0,)),)),
+    ):
+        with pytest.raises(InputError, match="has the name") as refused:
+            call()
+        assert str(refused.value).isprintable()
 
 
 def test_a_single_leaf_without_data_works():

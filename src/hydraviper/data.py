@@ -7,8 +7,9 @@ F_i = features of agent i, A = agents of a team.
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,19 @@ class JobError(RuntimeError):
     """The job was sound but failed; the message is one sentence that says what happened."""
 
 
+# control characters, line separators, marks that turn the direction of writing, halves of characters, no characters
+UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+
+
+def check_names(whose: str, names: Iterable[str]) -> None:
+    """Refuse names that a terminal, a drawing or another language could not show as they are."""
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"{whose} has the name {name!r}: write a name that people can read.")
+        if found := UNWRITABLE.search(name):
+            raise InputError(f"{whose} has the name {name!r}: write it without {found.group()!r}.")
+
+
 @dataclass(frozen=True)
 class Agent:
     """Who acts: a name, and words for what it sees and what it can do."""
@@ -39,7 +53,9 @@ class Agent:
     actions: tuple[str, ...]  # names; an action is an index into this
 
     def __post_init__(self) -> None:
+        check_names("an agent", [self.name])
         for what, names in (("features", self.features), ("actions", self.actions)):
+            check_names(f"one of the {what} of agent {self.name}", names)
             if not names:
                 raise InputError(f"agent {self.name} has no {what}: a game must name at least one.")
             if len(set(names)) != len(names):
@@ -74,6 +90,7 @@ class Derived:
     terms: tuple[Term, ...]
 
     def __post_init__(self) -> None:
+        check_names("a derived feature", [self.name])
         if not self.terms:
             raise InputError(f"the derived feature {self.name!r} has no terms.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,8 @@ from hydraviper.trees import file
 from hydraviper.trees.explain import explain as explain_tree
 from hydraviper.trees.explain import in_words
 from hydraviper.trees.observation import read_observation
+
+_MOST_BYTES = 10_000_000  # of an observation
 
 
 @app.command()
@@ -58,7 +61,11 @@ def explain(
 
 def _text(path: Path) -> str:
     try:
-        return sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as source:
+            content = source.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise InputError(f"{path} has more than {_MOST_BYTES:,} bytes: pass one observation with --observation.")
+        return content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise InputError(f"{path} cannot be read ({reason}): pass a JSON or CSV file with --observation.") from None

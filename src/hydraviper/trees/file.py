@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -12,7 +13,7 @@ from typing import Any
 
 import jsonschema
 
-from hydraviper.data import Agent, InputError
+from hydraviper.data import UNWRITABLE, Agent, InputError, check_names
 from hydraviper.protocols import Game
 from hydraviper.trees.tree import LEAF, Tree
 
@@ -33,6 +34,7 @@ class TreesFile:
     edits: tuple[Mapping[str, Any], ...] = ()  # what people changed since, the first one first: see `trees.edit`
 
     def __post_init__(self) -> None:
+        check_names("a game", [self.game])
         if len({agent.name for agent in self.agents}) != len(self.agents):
             raise InputError("two of the trees are for the same agent: make the trees again.")
         for agent, tree in zip(self.agents, self.trees, strict=True):
@@ -92,7 +94,16 @@ def place_of(name: str, names: Sequence[str], missing: str) -> int:
     close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3)]
     others = names if len(names) <= 8 else [*names[:8], "..."]
     help_ = f"did you mean {' or '.join(map(repr, close))}?" if close else f"choose one of {', '.join(others)}."
-    raise InputError(f"{missing} {name!r}: {help_}")
+    raise InputError(f"{missing} {shortened(name)}: {help_}")
+
+
+def shortened(value: object) -> str:
+    """A value as Python writes it, cut where it is too long for a sentence."""
+    return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 
 def save(trees: TreesFile, path: Path) -> None:
@@ -115,8 +126,13 @@ def load(path: Path) -> TreesFile:
         raise InputError(f"there are no trees at {path}: make some with `hydraviper distill`.")
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
+        _check_texts(document)
         jsonschema.validate(document, schema())
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): pass a trees.json that you may read.") from None
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, too deep, or a number of thousands of digits
         raise InputError(f"{path} is not JSON ({error}): pass a trees.json made by `hydraviper distill`.") from None
     except jsonschema.ValidationError as error:
         where = "/".join(map(str, error.absolute_path)) or "the document"
@@ -126,6 +142,24 @@ def load(path: Path) -> TreesFile:
         return _read(document)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _check_texts(value: Any, depth: int = 0) -> None:
+    """Refuse characters that would act on a terminal and halves of characters, in any text of a document."""
+    if depth > DEEPEST:
+        raise InputError(f"it nests deeper than {DEEPEST} levels: make the trees again.")
+    if isinstance(value, str) and (found := UNWRITABLE.search(value.translate(_BREAKS))):
+        raise InputError(
+            f"the text {shortened(value)} holds {found.group()!r}: write it without, or make the trees again."
+        )
+    if isinstance(value, dict):
+        _check_texts(list(value), depth)
+        value = list(value.values())
+    for one in value if isinstance(value, list) else ():
+        _check_texts(one, depth + 1)
+
+
+_BREAKS = str.maketrans("", "", "\n\r\t")  # texts may have lines; names may not, see `data.check_names`
 
 
 def schema() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import Agent, InputError
-from hydraviper.trees.file import place_of
+from hydraviper.trees.file import place_of, shortened
 
 
 def read_observation(text: str, agent: Agent) -> np.ndarray:
@@ -23,10 +23,14 @@ def read_observation(text: str, agent: Agent) -> np.ndarray:
     if text.lstrip()[:1] in ("{", "["):
         try:
             values = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"the observation is not JSON ({error}): write an object by feature names.") from None
         return _from_names(values, agent) if isinstance(values, dict) else _from_list(values, agent)
-    rows = [row for row in csv.reader(text.splitlines(), skipinitialspace=True) if any(cell.strip() for cell in row)]
+    try:
+        rows = list(csv.reader(text.splitlines(), skipinitialspace=True))
+    except csv.Error as error:
+        raise InputError(f"the observation is not CSV ({error}): write a line of numbers.") from None
+    rows = [row for row in rows if any(cell.strip() for cell in row)]
     if len(rows) == 1:
         return _from_list(rows[0], agent)
     if len(rows) == 2:
@@ -59,5 +63,7 @@ def _from_list(values: Sequence[Any], agent: Agent) -> np.ndarray:
         except (TypeError, ValueError, OverflowError):
             out[k] = np.nan
         if not np.isfinite(out[k]):
-            raise InputError(f"the observation's {name!r} is {value!r}: write a number that single precision can hold.")
+            raise InputError(
+                f"the observation's {name!r} is {shortened(value)}: write a number that single precision can hold."
+            )
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from html import escape
 
@@ -9,6 +10,7 @@ from html import escape
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#56b4e9", "#d55e00", "#8c8c8c")
 INK, SOFT, LINE = "#1a1d21", "#5b6470", "#b4bbc4"  # text, less important text, lines
 
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _WIDTHS = {" ": 0.32, "m": 0.98, "w": 0.82, "M": 0.87, "W": 0.99, "%": 0.95, "≤": 0.84, "−": 0.84, "+": 0.84}
 
 
@@ -58,9 +60,12 @@ def text_width(words: str, size: float) -> float:
 
 
 def document(width: float, height: float, label: str, *parts: str) -> str:
-    """A self-contained SVG document on white that scales with whatever it is put into."""
+    """A self-contained SVG document on white that scales with whatever it is put into.
+
+    A character that XML does not allow, whoever put it into a name, becomes the sign for an unknown one.
+    """
     inside = [tag("title", escape(label)), tag("rect", width=width, height=height, fill="#ffffff"), *parts]
-    return tag(
+    drawing = tag(
         "svg",
         "\n" + "\n".join(inside) + "\n",
         xmlns="http://www.w3.org/2000/svg",
@@ -72,6 +77,7 @@ def document(width: float, height: float, label: str, *parts: str) -> str:
         font_family="sans-serif",
         fill=INK,
     )
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", drawing)
 
 
 def hatch(index: int, x: float, y: float, wide: float, high: float) -> str:

@@ -30,6 +30,8 @@ class Tree:
     def __post_init__(self) -> None:
         if not _is_tree(self.feature, self.left, self.right):
             raise InputError("these arrays are not a tree: every node but the root must be one node's child.")
+        if self.feature.min() < LEAF or self.action.min() < 0:
+            raise InputError("a tree's features are numbered from 0 (a leaf has -1), and so are its actions.")
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -102,14 +104,15 @@ class Tree:
         """The tree that `to_json` wrote."""
         kinds = {"feature": int, "threshold": np.float32, "left": int, "right": int, "action": int, "counts": float}
         try:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 arrays = {name: np.asarray(columns[name], kind) for name, kind in kinds.items()}
         except (TypeError, ValueError, KeyError, OverflowError) as error:
             raise InputError(f"a tree's columns cannot be read ({error}): make the trees again.") from None
         if len({len(array) for array in arrays.values()}) != 1 or arrays["counts"].ndim != 2:
             raise InputError("a tree's columns differ in length: make the trees again.")
-        if not np.isfinite(arrays["threshold"]).all():
-            raise InputError("a tree has a threshold that is not a number: make the trees again.")
+        for name, what in (("threshold", "threshold"), ("counts", "count")):
+            if not np.isfinite(arrays[name]).all():
+                raise InputError(f"a tree has a {what} that is not a number: make the trees again.")
         return Tree(**arrays, derived=tuple(_derived_from_json(entry) for entry in columns.get("derived", ())))
 
 
@@ -119,7 +122,7 @@ def _derived_to_json(feature: Derived) -> dict[str, Any]:
 
 
 def _derived_from_json(entry: Mapping[str, Any]) -> Derived:
-    terms = (Term(term["kind"], tuple(term["inputs"]), term["sign"]) for term in entry["terms"])
+    terms = (Term(term["kind"], tuple(map(int, term["inputs"])), int(term["sign"])) for term in entry["terms"])
     return Derived(entry["name"], tuple(terms))
 
 
