@@ -17,12 +17,14 @@ import numpy as np
 import pytest
 
 import hydraviper
+from hydraviper import runs
 from hydraviper.engines.remembered import Journal, RememberedEngine, pack, unpack
 from hydraviper.experts import store
 from hydraviper.games.scripts import Staying
 from hydraviper.games.traffic import Traffic
 from tests.conftest import random_expert
-from tests.test_cli import call  # noqa: F401 (a fixture)
+from tests.street import FOLDER
+from tests.test_cli import call, refuses  # noqa: F401 (call is a fixture)
 from tests.test_traffic import STREET
 from tests.twins.test_engines import make_slow
 
@@ -181,6 +183,34 @@ def test_what_a_resumed_run_cannot_do_keeps_what_was_played(call, monkeypatch): 
     monkeypatch.setattr(Traffic, "reset", reset)
     assert call(*arguments)[0] == 0
     assert Path("run/trees.json").is_file()
+
+
+def test_a_run_does_not_go_on_with_another_network(call, tmp_path, monkeypatch):  # noqa: F811
+    """Interrupted, its routes changed, begun again: rollouts of the old demand must not count for the new one."""
+    for name in ("street.net.xml", "street.rou.xml", "street.sumocfg"):
+        (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
+    routes, spec = tmp_path / "street.rou.xml", f"traffic:{tmp_path / 'street.sumocfg'},steps=8"
+    store.save(random_expert(hydraviper.make(spec)), Path("expert.safetensors"))
+    arguments = ["distill", spec, *BUDGET, "--expert", "expert.safetensors", "--workers", 1, "--out", "run"]
+    reset, count = Traffic.reset, iter(range(1000))
+
+    def stop(self, seeds):
+        if next(count) == 5:
+            raise KeyboardInterrupt
+        return reset(self, seeds)
+
+    monkeypatch.setattr(Traffic, "reset", stop)
+    assert call(*arguments)[0] == 130
+    monkeypatch.setattr(Traffic, "reset", reset)
+    before = routes.read_text()
+    subject = runs.subject(hydraviper.make(spec))
+    routes.write_text(before.replace('probability="0.25"', 'probability="0.05"'))
+    refuses(call, "already holds another run", *arguments)
+    assert runs.subject(hydraviper.make(spec)) != subject  # nor would a journal that is shared answer
+    routes.write_text(before)
+    code, _, complaint = call(*arguments)
+    assert code == 0, complaint
+    assert any("rollouts from before" in note for note in json.loads(Path("run/summary.json").read_text())["notes"])
 
 
 def test_a_new_run_that_is_refused_leaves_nothing(call, monkeypatch):  # noqa: F811

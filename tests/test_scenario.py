@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -26,7 +25,7 @@ WRITING = """
     railsignal-block-output device.ssm.file device.toc.file device.rerouting.output
     device.taxi.dispatch-algorithm.output log l log-file message-log error-log save-configuration C save-template
     save-schema save-state.files pedestrian.jupedsim.wkt pedestrian.jupedsim.py
-""".split()
+"""
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def additional(folder, content, name="own.add.xml"):
     return path
 
 
-@pytest.mark.parametrize("option", WRITING)
+@pytest.mark.parametrize("option", WRITING.split())
 def test_no_option_writes(tmp_path, victim, monkeypatch, option):
     monkeypatch.chdir(tmp_path)
     more = {"save-state.files": {"save-state_times": 10}}.get(option, {})
@@ -67,7 +66,8 @@ WRITERS = {
     "e1": '<e1Detector id="d" lane="WA_0" pos="10" period="10" file="{}"/>',
     "instant": '<instantInductionLoop id="d" lane="WA_0" pos="10" file="{}"/>',
     "e2": '<e2Detector id="d" lane="WA_0" pos="1" length="9" period="10" file="{}"/>',
-    "e3": '<e3Detector id="d" period="10" file="{}"><detEntry lane="WA_0" pos="1"/><detExit lane="WA_0" pos="20"/></e3Detector>',
+    "e3": '<e3Detector id="d" period="10" file="{}"><detEntry lane="WA_0" pos="1"/>'
+    '<detExit lane="WA_0" pos="20"/></e3Detector>',
     "edges": '<edgeData id="d" file="{}" period="10"/>',
     "lanes": '<laneData id="d" file="{}"/>',
     "probe": '<routeProbe id="d" edge="WA" period="10" file="{}"/>',

@@ -36,6 +36,10 @@ class Fragile(Slow):
                 raise hydraviper.InputError("this seed is not played here.")
             if self._word == "break":
                 raise KeyError("broken")
+            if self._word == "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            while self._word == "loop":
+                pass
             os._exit(7)
         return self._game.reset(seeds)
 
@@ -82,7 +86,7 @@ def test_a_policy_travels_once_per_worker_and_an_idle_death_is_mended(monkeypatc
 @pytest.mark.parametrize(
     ("word", "error", "sentence"),
     [
-        ("die", hydraviper.JobError, r"died 3 times at the same rollout \(exit code 7\)"),
+        ("die", hydraviper.JobError, r"died \(exit code 7\), 3 times at the same rollout \(seed 3\)"),
         ("refuse", hydraviper.InputError, "this seed is not played here"),
         ("break", RuntimeError, "KeyError in a worker"),
     ],
@@ -93,6 +97,61 @@ def test_what_cannot_be_played_leaves_nobody_behind(marks, word, error, sentence
         engine.play(Staying(3), SEEDS)
     assert multiprocessing.active_children() == []
     engine.close()
+
+
+@pytest.mark.parametrize("word", ["stop", "loop"])
+def test_a_worker_that_stands_still_is_replaced_and_its_rollout_repeated(navigation, marks, monkeypatch, word):
+    monkeypatch.setenv(workers.STILL_SETTING, "4")
+    whole = hydraviper.play(navigation, Staying(3), SEEDS, record=True)
+    with hydraviper.LocalEngine(partial(Fragile, marks, 1, word), workers=2) as engine:
+        played = engine.play(Staying(3), SEEDS, record=True)
+    assert len(list(marks.iterdir())) == 1
+    np.testing.assert_array_equal(played.returns, whole.returns)
+    np.testing.assert_array_equal(played.observations[1], whole.observations[1])
+    assert multiprocessing.active_children() == []
+
+
+def test_a_rollout_that_always_stands_still_is_an_error_that_says_so(marks, monkeypatch):
+    monkeypatch.setattr(workers, "ATTEMPTS", 1)
+    monkeypatch.setenv(workers.STILL_SETTING, "4")
+    engine = hydraviper.LocalEngine(partial(Fragile, marks, 99, "loop"), workers=2)
+    with pytest.raises(hydraviper.JobError, match=r"took no step for 4 seconds.*seed 3.*HYDRAVIPER_STALL_SECONDS"):
+        engine.play(Staying(3), SEEDS)
+    assert multiprocessing.active_children() == []
+
+
+def test_a_worker_that_was_stopped_between_two_calls_is_replaced(navigation, marks, monkeypatch):
+    """Even though nothing larger than a pipe can be sent to it."""
+    with hydraviper.LocalEngine(partial(Fragile, marks, 0), workers=2) as engine:
+        engine.play(Staying(3), SEEDS)
+        os.kill(multiprocessing.active_children()[0].pid, signal.SIGSTOP)
+        monkeypatch.setenv(workers.STILL_SETTING, "4")
+        played = engine.play(Large(3), SEEDS)
+    np.testing.assert_array_equal(played.returns, hydraviper.play(navigation, Staying(3), SEEDS).returns)
+    assert multiprocessing.active_children() == []
+
+
+class Large(Staying):
+    """A policy that is a megabyte when it travels."""
+
+    def __reduce__(self):
+        return _unpacked, (3, bytes(2**20))
+
+
+def _unpacked(agents, _):
+    return Staying(agents)
+
+
+def test_how_long_a_worker_may_pause(monkeypatch):
+    monkeypatch.delenv(workers.STILL_SETTING, raising=False)
+    assert workers._limit(0.01) == 120
+    assert workers._limit(30.0) == 3000  # slow but honest
+    monkeypatch.setenv(workers.STILL_SETTING, "7.5")
+    assert workers._limit(30.0) == 7.5
+    for word in ("0", "-1", "nan", "soon", "inf"):
+        monkeypatch.setenv(workers.STILL_SETTING, word)
+        with pytest.raises(hydraviper.InputError, match=f"not '{word}'"):
+            workers._limit(1.0)
 
 
 PROGRAM = """
