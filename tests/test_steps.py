@@ -54,6 +54,7 @@ def test_a_budget_left_over_is_said(navigation):
         ("maviper", 5, 45, 60),
         ("maviper-authors", 5, 45, 60),
         ("iviper-joint", 5, 45, 60),
+        ("iviper-joint-training", 5, 45, 60),
         ("iviper-authors", 5, 45, 60),
         ("iviper-max-min", 6, 44, 60),
         ("iviper-split", 6, 44, 60),
@@ -132,13 +133,14 @@ class Bandit:
 
     def __init__(self, means, noise=1.0, common=0.0):
         self.means, self.noise, self.common = means, noise, common
-        self.pulls = np.zeros(len(means), int)
+        self.pulls, self.expert = np.zeros(len(means), int), 0
 
     def play_many(self, policies, seeds):
         rollouts = []
         for policy, own in zip(policies, seeds, strict=True):
-            arm = policy.students[0]
-            self.pulls[arm] += len(own)
+            arm = policy.students.get(0, len(self.means) - 1)  # the expert plays like the last one
+            self.pulls[arm] += len(own) if policy.students else 0
+            self.expert += 0 if policy.students else len(own)
             shared = np.array([np.random.default_rng(int(seed)).normal() for seed in own])
             private = np.array([np.random.default_rng([int(seed), arm]).normal() for seed in own])
             returns = self.means[arm] + self.common * shared + self.noise * private
@@ -146,7 +148,7 @@ class Bandit:
         return rollouts
 
 
-@pytest.mark.parametrize("way", ["race", "ucb1", "ucb1-normal", "uniform"])
+@pytest.mark.parametrize("way", ["race", "ucb1", "ucb1-normal", "ucb1-expert", "uniform"])
 def test_every_way_of_selection_keeps_the_budget_and_finds_the_best(navigation, way):
     means = np.linspace(-3, 0, 20)
     found = []
@@ -155,7 +157,7 @@ def test_every_way_of_selection_keeps_the_budget_and_finds_the_best(navigation, 
         settings = Settings(seed=seed, selection=way, valid_budget=800, ucb_scale=1.0)
         task = Task(navigation, hydraviper.shipped_expert(navigation), bandit, settings, Ledger())
         choice = select.by_settings(task, (0,), [{0: arm} for arm in range(20)])
-        assert bandit.pulls.sum() == task.ledger.rollouts["valid"] <= 800
+        assert bandit.pulls.sum() + bandit.expert == task.ledger.rollouts["valid"] <= 800
         assert bandit.pulls.tolist() == choice.pulls
         found.append(choice.chosen)
     assert np.mean(found) > 17.5
@@ -174,7 +176,7 @@ def test_racing_on_common_seeds_beats_ucb_when_episodes_differ(navigation):
     assert regret["race"] < 0.5 * regret["ucb1"]
 
 
-@pytest.mark.parametrize("way", ["race", "ucb1", "ucb1-normal", "uniform"])
+@pytest.mark.parametrize("way", ["race", "ucb1", "ucb1-normal", "ucb1-expert", "uniform"])
 def test_students_that_play_equally_often_play_the_same_episodes(navigation, way):
     bandit = Bandit(np.linspace(-1, 0, 8), noise=0.0, common=10.0)
     settings = Settings(selection=way, valid_budget=64, ucb_scale=1.0)
@@ -188,7 +190,7 @@ def test_students_that_play_equally_often_play_the_same_episodes(navigation, way
     assert max(map(choice.pulls.count, choice.pulls)) > 1  # or this would hold of itself
 
 
-@pytest.mark.parametrize("way", ["race", "ucb1", "ucb1-normal", "uniform"])
+@pytest.mark.parametrize("way", ["race", "ucb1", "ucb1-normal", "ucb1-expert", "uniform"])
 @pytest.mark.parametrize("budget", [1, 7, 20, 21])
 def test_tiny_validation_budgets(navigation, way, budget):
     bandit = Bandit(np.linspace(-3, 0, 20), noise=0.0)

@@ -8,7 +8,8 @@ from typing import Any
 
 from hydraviper.data import InputError
 
-SELECTIONS = ("race", "ucb1", "ucb1-normal", "uniform")
+SELECTIONS = ("race", "ucb1", "ucb1-normal", "ucb1-expert", "uniform")
+LEARNERS = ("tree", "forest", "mixture")
 FEATURES = ("plain", "derived")
 PARTITIONS = ("none", "graph-metis", "marginal-metis", "marginal-kmeans", "random", "contiguous")
 
@@ -26,12 +27,13 @@ class Settings:
     most_leaves: int | None = None  # limit of leaves beside the depth
     drop_quantile: float = 0.3  # epsilon as a quantile of the first iteration's weights
     drop_threshold: float | None = None  # epsilon as a number; overrides the quantile
-    selection: str = "race"  # how validation rollouts are spent: race, ucb1 (the paper's), ucb1-normal, uniform
+    selection: str = "race"  # how validation rollouts are spent: one of SELECTIONS; ucb1 is the paper's
     ucb_scale: float = 4.0  # c, times the confidence bound on the mean reward per step
     partition: str = "none"  # none keeps the game's own teams
     teams: int = 2  # L, how many teams a partition makes of each of the game's own
     training_share: float = 0.8  # of their data that MAVIPER, and IVIPER as its authors wrote it, train on
     refine_seconds: float = 0.0  # how long to search for better trees in the end; what it finds depends on the machine
+    learner: str = "tree"  # what a student is: tree, or a forest or a mixture of trees, which nobody reads as one
     features: str = "plain"  # what trees may ask for: plain, or also what the game derives from the plain ones
 
     def __post_init__(self) -> None:
@@ -53,7 +55,8 @@ class Settings:
             raise InputError(f"--refine must be a number of seconds of 0 or more, not {self.refine_seconds}.")
         if not 0 <= self.ucb_scale < math.inf:
             raise InputError(f"--ucb-scale must be a number of 0 or more, not {self.ucb_scale}.")
-        for name, known in (("selection", SELECTIONS), ("partition", PARTITIONS), ("features", FEATURES)):
+        choices = {"selection": SELECTIONS, "partition": PARTITIONS, "features": FEATURES, "learner": LEARNERS}
+        for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise InputError(
                     f"{_option(name)} {getattr(self, name)!r} is unknown: choose one of {', '.join(known)}."

@@ -22,7 +22,7 @@ from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game, HasDerived
-from hydraviper.settings import Settings
+from hydraviper.settings import SELECTIONS, Settings
 from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
 from hydraviper.variants import VARIANTS, Variant
@@ -69,6 +69,10 @@ ConstraintsFile = Annotated[
     typer.Option("--constraints", help="Properties (TOML) that the trees must have; `shipped`: the game's."),
 ]
 DropQuantile = Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")]
+Learner = Annotated[str, typer.Option(help="What a student is: tree, or a forest or mixture of trees (score only).")]
+Selection = Annotated[
+    str, typer.Option(help=f"How the best student is found: {', '.join(SELECTIONS)}; ucb1 is the paper's.")
+]
 CORES = os.cpu_count() or 1
 
 

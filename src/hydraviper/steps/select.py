@@ -1,7 +1,7 @@
 """Selection: which iteration's trees (Algorithm 4 of the paper's text, VR-UCB), and better ways to spend the rollouts.
 
-Every way returns the student with the best mean return per step and never plays more rollouts than the budget.
-The k-th rollout of every student has the same seed, so that students are compared on the same episodes.
+Every way returns the student with the best mean worth, which is the score that people read, and never plays more
+rollouts than the budget. The k-th rollout of every student has the same seed, so that students are compared on the same episodes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from hydraviper.data import Team
 from hydraviper.profile import Profile
-from hydraviper.protocols import Student
+from hydraviper.protocols import Game, Student
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.steps.task import Task
 
@@ -23,22 +23,41 @@ LEAST_IN_A_RACE = 8  # rollouts per student on average; with fewer, luck alone w
 PULLS_AT_ONCE = 16  # pulls under way together; a number of its own, so that workers do not change the result
 
 
+NORMAL_SCALE = 16  # times the variance, as UCB1-Normal has it
+EXPERT_SHARE = 20  # one in so many validation rollouts tells how much the expert's returns vary
+
+
 @dataclass(frozen=True)
 class Choice:
     """The chosen student, and what is known about each."""
 
     chosen: int  # index into the students
-    means: list[float | None]  # mean return per step
+    means: list[float | None]  # mean worth, see `worth`
     pulls: list[int]  # validation rollouts
 
 
+def worth(game: Game, team: Team, returns: np.ndarray) -> np.ndarray:
+    """What episodes are worth to a team, [E, N] -> [E]: its part of the score, higher is better, per step.
+
+    Where the score counts all members alike, that is their mean return by the horizon: a constant, so that episodes
+    which end early are worth what they paid. A team that the score leaves out, or counts against another, is judged
+    by its own returns.
+    """
+    signed = np.array(game.score.weights) * (-1.0 if game.score.lower_is_better else 1.0)
+    own = signed[list(team)]
+    opposed = (own <= 0).all() and (signed > 0).any()
+    shares = np.ones(len(team)) if opposed or not own.any() else own / np.abs(own).max()
+    return (returns[:, team] * shares).mean(axis=1) / game.horizon
+
+
 class Arms:
-    """Students whose returns are being estimated."""
+    """Students whose worth is being estimated."""
 
     def __init__(self, task: Task, team: Team, students: Sequence[Students]) -> None:
         self.task, self.team = task, team
         self.profiles = [Profile(task.expert, own) for own in students]
         self.count = np.zeros(len(students), np.int64)
+        self.beside = 0  # rollouts of the budget that no student played
         self.sum = np.zeros(len(students))
         self.squares = np.zeros(len(students))
 
@@ -47,13 +66,13 @@ class Arms:
 
     @property
     def mean(self) -> np.ndarray:
-        """Mean return per step, -inf for a student that never played."""
+        """Mean worth, -inf for a student that never played."""
         return np.where(self.count > 0, self.sum / np.maximum(self.count, 1), -np.inf)
 
     @property
     def left(self) -> int:
         """Rollouts of the budget that remain."""
-        return self.task.settings.valid_budget - int(self.count.sum())
+        return self.task.settings.valid_budget - int(self.count.sum()) - self.beside
 
     def pull(self, arms: Sequence[int], times: int) -> None:
         """Play each of the arms `times` more."""
@@ -62,11 +81,19 @@ class Arms:
         for arm, rollouts in zip(
             arms, self.task.engine.play_many([self.profiles[a] for a in arms], seeds), strict=True
         ):
-            per_step = rollouts.returns[:, self.team].mean(axis=1) / rollouts.lengths
+            gained = worth(self.task.game, self.team, rollouts.returns)
             self.count[arm] += times
-            self.sum[arm] += per_step.sum()
-            self.squares[arm] += (per_step**2).sum()
+            self.sum[arm] += gained.sum()
+            self.squares[arm] += (gained**2).sum()
         self.task.ledger.rollouts["valid"] += times * len(arms)
+
+    def expert_variance(self, times: int) -> float:
+        """How much the expert's own worth varies, from some rollouts of the budget."""
+        seeds = rollout_seeds(self.task.settings.seed, Purpose.SELECT, self.team[0], times)
+        (played,) = self.task.engine.play_many([Profile(self.task.expert)], [seeds])
+        self.beside += times
+        self.task.ledger.rollouts["valid"] += times
+        return float(worth(self.task.game, self.team, played.returns).var(ddof=1))
 
     def choice(self) -> Choice:
         """The best mean so far."""
@@ -98,11 +125,26 @@ def race(task: Task, team: Team, students: Sequence[Students]) -> Choice:
 
 def ucb1(task: Task, team: Team, students: Sequence[Students]) -> Choice:
     """VR-UCB: a few rollouts each, then the highest upper confidence bound, until the budget is spent."""
+    return _ucb(Arms(task, team, students), task.settings.ucb_scale)
+
+
+def ucb1_expert(task: Task, team: Team, students: Sequence[Students]) -> Choice:
+    """VR-UCB with a c from rollouts of the expert: as many times their variance as UCB1-Normal takes of a student's."""
     arms = Arms(task, team, students)
+    rollouts = min(task.settings.rollouts_per_iteration, task.settings.valid_budget // EXPERT_SHARE)
+    if rollouts < 2 or len(arms) == 1:
+        return _ucb(arms, task.settings.ucb_scale)
+    scale = NORMAL_SCALE * arms.expert_variance(rollouts)
+    task.ledger.note(f"The constant c of UCB was {scale:.3g}, from {rollouts} rollouts of the expert.")
+    return _ucb(arms, scale)
+
+
+def _ucb(arms: Arms, c: float) -> Choice:
     if len(arms) == 1:
         return arms.choice()
-    _warm_up(arms, max(1, math.ceil(2 * math.log(task.settings.valid_budget))))  # lines 2-3
-    scale = task.settings.ucb_scale * math.log(task.settings.valid_budget)
+    budget = arms.task.settings.valid_budget
+    _warm_up(arms, max(1, math.ceil(2 * math.log(budget))))  # lines 2-3
+    scale = c * math.log(budget)
     while arms.left > 0:  # line 4
         _pull_highest(
             arms, lambda count: np.where(arms.count > 0, arms.mean + np.sqrt(scale / np.maximum(count, 1)), -np.inf)
@@ -121,7 +163,9 @@ def ucb1_normal(task: Task, team: Team, students: Sequence[Students]) -> Choice:
         total = max(int(count.sum()), 2)
         few = count < math.ceil(8 * math.log(total))
         spread = np.maximum(arms.squares - arms.count * arms.mean**2, 0) / np.maximum(arms.count - 1, 1)
-        index = arms.mean + np.sqrt(16 * spread * math.log(total - 1 if total > 2 else 2) / np.maximum(count, 1))
+        index = arms.mean + np.sqrt(
+            NORMAL_SCALE * spread * math.log(total - 1 if total > 2 else 2) / np.maximum(count, 1)
+        )
         return np.where(arms.count > 0, np.where(few, 1e9 - count, index), -np.inf)
 
     while arms.left > 0:
@@ -180,5 +224,6 @@ WAYS: dict[str, Callable[[Task, Team, Sequence[Students]], Choice]] = {
     "race": race,
     "ucb1": ucb1,
     "ucb1-normal": ucb1_normal,
+    "ucb1-expert": ucb1_expert,
     "uniform": uniform,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ from hydraviper.data import Dataset, Derived, InputError
 from hydraviper.protocols import HasDerived, Student
 from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.task import Task
-from hydraviper.trees import cart, joint
+from hydraviper.trees import cart, ensembles, joint
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import Tree, from_scikit_learn
@@ -21,11 +21,14 @@ from hydraviper.verify.growth import grow_within
 from hydraviper.verify.limits import Limits
 from hydraviper.verify.mending import mend
 
+LEARNERS = {"forest": ensembles.grow_forest, "mixture": ensembles.grow_mixture}  # beside the tree
 Train = Callable[[Task, Dataset, np.ndarray, int], dict[int, Student]]
 
 
 def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
     """TrainDT: one tree per member, each on its own observations and the jointly drawn counts [A, S]."""
+    if task.settings.learner != "tree":
+        return _ensembles(task, dataset, counts, iteration)
     bins = _binned(task, dataset)
 
     def one(member: int, constrained: Mapping[int, Limits]) -> Tree:
@@ -40,12 +43,7 @@ def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int
 
     def grown(agents: Collection[int], constrained: Mapping[int, Limits]) -> dict[int, Tree]:
         members = [member for member, i in enumerate(dataset.team) if i in agents]
-        workers = getattr(task.engine, "workers", 1)
-        if workers == 1 or len(members) == 1:
-            trees = [one(member, constrained) for member in members]
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                trees = list(pool.map(lambda member: one(member, constrained), members))
+        trees = _each(task, members, lambda member: one(member, constrained))
         return {dataset.team[member]: tree for member, tree in zip(members, trees, strict=True)}
 
     if task.constraints is None:
@@ -60,6 +58,23 @@ def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int
     return dict(trees)
 
 
+def _ensembles(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
+    """A forest or a mixture of trees per member."""
+    if task.constraints is not None:
+        raise InputError(
+            f"only single trees can keep to constraints: choose --learner tree, not {task.settings.learner}."
+        )
+    bins, grow = _binned(task, dataset), LEARNERS[task.settings.learner]
+
+    def one(member: int) -> Student:
+        i = dataset.team[member]
+        draws = generator(task.settings.seed, Purpose.TRAIN, iteration, i)
+        size = len(task.game.agents[i].actions), task.settings.depth, task.settings.most_leaves
+        return replace(grow(bins[i], dataset.actions[:, i], counts[member], *size, draws), derived=asked(task, i))
+
+    return dict(zip(dataset.team, _each(task, range(len(dataset.team)), one), strict=True))
+
+
 def on_a_share(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
     """One tree per member on the part of the data that the authors of IVIPER train on; the rest is left out."""
     draws = generator(task.settings.seed, Purpose.TRAIN, iteration, dataset.team[0])
@@ -68,6 +83,10 @@ def on_a_share(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int)
 
 def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
     """MAVIPER's joint training: trees grow level by level, each node keeping the samples its team can get right."""
+    if task.settings.learner != "tree":
+        raise InputError(
+            f"trees that grow together are single trees: choose --learner tree, not {task.settings.learner}."
+        )
     bins = _binned(task, dataset)
     draws = generator(task.settings.seed, Purpose.TRAIN, iteration, dataset.team[0])
     counts = _share(task, counts, draws)
@@ -102,6 +121,15 @@ def with_classifier(classifier: Any) -> Train:
         return _mended(task, dataset, students)
 
     return train
+
+
+def _each(task: Task, items: Sequence[int], work: Callable[[int], Any]) -> list[Any]:
+    """The work on each item, in threads where the engine has them."""
+    workers = getattr(task.engine, "workers", 1)
+    if workers == 1 or len(items) == 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, items))
 
 
 def asked(task: Task, agent: int) -> tuple[Derived, ...]:
