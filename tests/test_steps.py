@@ -54,7 +54,7 @@ def test_a_budget_left_over_is_said(navigation):
         ("maviper", 5, 45, 60),
         ("maviper-authors", 5, 45, 60),
         ("iviper-joint", 5, 45, 60),
-        ("iviper-joint-training", 5, 45, 60),
+        ("iviper-together", 5, 45, 60),
         ("iviper-authors", 5, 45, 60),
         ("iviper-max-min", 6, 44, 60),
         ("iviper-split", 6, 44, 60),

@@ -119,7 +119,8 @@ def _check_folder(run: Run, folder: Path) -> None:
         if not noted.is_file():
             raise InputError(f"{folder} holds something that is not a run: pass an empty or a new folder with --out.")
         same = settings_in(folder) == run.to_json()
-        if same and (folder / "trees.json").exists():
+        finished = "trees.json" if run.settings.learner == "tree" else "summary.json"  # what is written last
+        if same and (folder / finished).exists():
             raise InputError(f"{folder} already holds this run, finished: pass a new folder with --out.")
         if not same:
             raise InputError(f"{folder} already holds another run: pass a new folder with --out.")
@@ -238,6 +239,11 @@ def trees_of(run: Run, result: Distilled, score: Mapping[str, Any] | None) -> fi
 
 
 def _write(run: Run, result: Distilled, summary: dict[str, Any], folder: Path) -> None:
+    if run.settings.learner != "tree":
+        page = render_report(summary, (), (), result.ledger.lines, result.ledger.notes)
+        file.write_whole(folder / "report.html", page)
+        file.write_whole(folder / "summary.json", json.dumps(summary, indent=1))
+        return
     trees = trees_of(run, result, summary["score"])
     file.write_whole(folder / "summary.json", json.dumps(summary, indent=1))
     drawn = pictures.draw(run.game, result.teams)

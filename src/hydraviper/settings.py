@@ -53,6 +53,8 @@ class Settings:
                 raise InputError(f"{_option(name)} must lie between 0 and 1, not {getattr(self, name)}.")
         if not 0 <= self.refine_seconds < math.inf:
             raise InputError(f"--refine must be a number of seconds of 0 or more, not {self.refine_seconds}.")
+        if self.refine_seconds > 0 and self.learner != "tree":
+            raise InputError(f"--refine changes single trees: choose --learner tree, not {self.learner}.")
         if not 0 <= self.ucb_scale < math.inf:
             raise InputError(f"--ucb-scale must be a number of 0 or more, not {self.ucb_scale}.")
         choices = {"selection": SELECTIONS, "partition": PARTITIONS, "features": FEATURES, "learner": LEARNERS}

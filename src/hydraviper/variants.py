@@ -61,13 +61,13 @@ IVIPER = Variant(
     select=select.uniform,
 )
 # students roll out together in training, but each is still validated and chosen among experts
-IVIPER_JOINT_TRAINING = replace(IVIPER, name="iviper-joint-training", collect=collect.uniform)
+IVIPER_JOINT = replace(IVIPER, name="iviper-joint", collect=collect.uniform)
 # together in training and in validation: a team's iteration is chosen for all of its members
-IVIPER_JOINT = replace(IVIPER_JOINT_TRAINING, name="iviper-joint", partition=partition.natural)
+IVIPER_TOGETHER = replace(IVIPER_JOINT, name="iviper-together", partition=partition.natural)
 IVIPER_RANGE = replace(IVIPER, name="iviper-max-min", resample=_BY_RANGE)
 IVIPER_SPLIT = replace(IVIPER, name="iviper-split", train=train.on_a_share)
 # as the command in its authors' README runs it
-IVIPER_AUTHORS = replace(IVIPER_JOINT, name="iviper-authors", resample=_BY_RANGE, train=train.on_a_share)
+IVIPER_AUTHORS = replace(IVIPER_TOGETHER, name="iviper-authors", resample=_BY_RANGE, train=train.on_a_share)
 MAVIPER_AUTHORS = replace(
     MAVIPER, name="maviper-authors", resample=partial(resample.resample, weigh=resample.averaged_weights)
 )
@@ -105,6 +105,6 @@ VARIANTS = {
     for variant in (
         *(HYDRAVIPER, MAVIPER, IVIPER, VIPER, IMITATION),
         *(WITHOUT_CQ, WITHOUT_TRA, WITHOUT_UCB, WITHOUT_TRA_UCB, NO_WEIGHTS),
-        *(IVIPER_JOINT_TRAINING, IVIPER_JOINT, IVIPER_RANGE, IVIPER_SPLIT, IVIPER_AUTHORS, MAVIPER_AUTHORS),
+        *(IVIPER_JOINT, IVIPER_TOGETHER, IVIPER_RANGE, IVIPER_SPLIT, IVIPER_AUTHORS, MAVIPER_AUTHORS),
     )
 }

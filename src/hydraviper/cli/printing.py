@@ -26,7 +26,8 @@ def print_scores(summary: dict[str, Any], trees: bool = True) -> None:
         table.add_row(name, with_interval(value), *(f"{value[key]:.4g}" for key in beside), style=style)
 
     if trees:
-        add(f"trees ({summary['algorithm']})", score, "bold")
+        learner = summary.get("settings", {}).get("learner", "tree")
+        add(f"{learner}s ({summary['algorithm']})", score, "bold")
     add("expert" if trees else f"expert ({summary['algorithm']})", summary["expert"])
     for name, value in summary.get("yardsticks", {}).items():
         add(f"script: {name}", value)
@@ -69,7 +70,10 @@ def print_summary(summary: dict[str, Any]) -> None:
     for note in summary["notes"]:
         out.print(f"note: {note}", highlight=False)
     folder = summary["out"]
-    out.print(f"trees: {folder}/trees.json\nreport: {folder}/report.html", highlight=False, soft_wrap=True)
+    made = (
+        ("trees", "trees.json") if summary["settings"].get("learner", "tree") == "tree" else ("score", "summary.json")
+    )
+    out.print(f"{made[0]}: {folder}/{made[1]}\nreport: {folder}/report.html", highlight=False, soft_wrap=True)
 
 
 def print_constraints(known: dict[str, Any]) -> None:

@@ -76,9 +76,7 @@ def render_report(
 
 def _header(summary: Mapping[str, Any], trees: Sequence[Tree]) -> str:
     rollouts, seconds = summary.get("rollouts") or {}, summary.get("seconds") or {}
-    leaves, depth = sum(tree.leaves for tree in trees), max(tree.depth for tree in trees)
-    size = f"{leaves:,} {'leaf' if leaves == 1 else 'leaves'}"
-    facts = [(size, f"in {count(len(trees), 'tree')}, at most {count(depth, 'question')} deep")]
+    facts = [_size(trees)] if trees else []
     if rollouts:
         facts.append((f"{sum(rollouts.values()):,} episodes", "played to make the trees"))
     if seconds.get("total") is not None:
@@ -95,13 +93,21 @@ def _header(summary: Mapping[str, Any], trees: Sequence[Tree]) -> str:
     )
 
 
+def _size(trees: Sequence[Tree]) -> tuple[str, str]:
+    leaves, depth = sum(tree.leaves for tree in trees), max(tree.depth for tree in trees)
+    size = f"{leaves:,} {'leaf' if leaves == 1 else 'leaves'}"
+    return size, f"in {count(len(trees), 'tree')}, at most {count(depth, 'question')} deep"
+
+
 def verdict(summary: Mapping[str, Any], tree_count: int) -> str:
     """The outcome in words, with the numbers."""
     score, expert = summary.get("score") or {}, summary.get("expert") or {}
     if score.get("mean") is None:
         return "The trees have not been scored."
     ours, theirs = interval(score), interval(expert)
-    who = "The tree scores" if tree_count == 1 else f"The {count(tree_count, 'tree')} score"
+    who = (
+        "The tree scores" if tree_count == 1 else f"The {count(tree_count, 'tree') if tree_count else 'students'} score"
+    )
     digits = places([score, expert] if theirs else [score])
     way = "lower is better" if score.get("lower_is_better") else "higher is better"
     words = f"{who} {plus_minus(score, digits)} {score.get('name', '')}".rstrip()
@@ -213,6 +219,11 @@ def _map(summary: Mapping[str, Any], pictures: Pictures | None) -> str:
 
 
 def _trees(agents: Sequence[Agent], trees: Sequence[Tree], pictures: Pictures | None) -> str:
+    if not trees:
+        return (
+            "<h2>The students</h2>\n<p>Each is made of several trees, which nobody reads as one: distill with "
+            "<code>--learner tree</code> for trees that people can read, check and change.</p>"
+        )
     parts = [
         f"<h2>{'The tree' if len(trees) == 1 else 'The trees'}</h2>",
         "<p>Start at the top and answer each question about what the agent sees: yes goes left, no goes right. "

@@ -1,7 +1,8 @@
 """Selection: which iteration's trees (Algorithm 4 of the paper's text, VR-UCB), and better ways to spend the rollouts.
 
 Every way returns the student with the best mean worth, which is the score that people read, and never plays more
-rollouts than the budget. The k-th rollout of every student has the same seed, so that students are compared on the same episodes.
+rollouts than the budget. The k-th rollout of every student has the same seed, so that students are compared on the
+same episodes.
 """
 
 from __future__ import annotations

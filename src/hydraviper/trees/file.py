@@ -122,6 +122,11 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def load(path: Path) -> TreesFile:
     """Read trees.json, or the one in a run's folder."""
     path = path / "trees.json" if path.is_dir() else path
+    if not path.is_file() and (learner := _learner_beside(path)):
+        raise InputError(
+            f"{path.parent} holds a {learner} per agent and no tree: its score is in summary.json; for trees to show, "
+            "check, change or export, distill with --learner tree."
+        )
     if not path.is_file():
         raise InputError(f"there are no trees at {path}: make some with `hydraviper distill`.")
     try:
@@ -160,6 +165,15 @@ def _check_texts(value: Any, depth: int = 0) -> None:
 
 
 _BREAKS = str.maketrans("", "", "\n\r\t")  # texts may have lines; names may not, see `data.check_names`
+
+
+def _learner_beside(path: Path) -> str | None:
+    """What the students of a run are, if they are no trees."""
+    try:
+        learner = json.loads((path.parent / "settings.json").read_text(encoding="utf-8"))["settings"]["learner"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return learner if learner in ("forest", "mixture") else None
 
 
 def schema() -> dict[str, Any]:
