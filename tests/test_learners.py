@@ -67,7 +67,19 @@ def call(*words):
 
 def test_a_run_has_a_score_and_says_what_to_do_where_a_tree_is_needed(tmp_path):
     run = tmp_path / "run"
-    few = "--iterations 3 --train-budget 20 --valid-budget 24 --episodes 20 --workers 1 --json".split()
+    few = [
+        "--iterations",
+        "3",
+        "--train-budget",
+        "20",
+        "--valid-budget",
+        "24",
+        "--episodes",
+        "20",
+        "--workers",
+        "1",
+        "--json",
+    ]
     made = call("distill", "cooperative-navigation", "--learner", "forest", "--out", run, *few)
     assert made.exit_code == 0, made.output
     summary = json.loads((run / "summary.json").read_text())
