@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numba as nb
 import numpy as np
 
@@ -9,6 +11,14 @@ from hydraviper.data import Rows
 
 MOST = 256
 _SAMPLE = 20_000  # rows that decide where the bins lie
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Some features, binned."""
+
+    binned: np.ndarray  # uint8 [S, F]
+    features: np.ndarray  # float32 [S, F]
 
 
 class Bins:
@@ -39,6 +49,10 @@ class Bins:
     def features(self) -> np.ndarray:
         """The values themselves, float32 [S, F]."""
         return self._raw.array
+
+    def columns(self, numbers: np.ndarray) -> Columns:
+        """Some of the features, as a copy."""
+        return Columns(np.ascontiguousarray(self.binned[:, numbers]), np.ascontiguousarray(self.features[:, numbers]))
 
     def highest(self, feature: int) -> np.ndarray:
         """The largest value seen in each of a feature's bins, -inf where there is none, float32 [bins]."""

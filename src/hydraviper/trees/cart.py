@@ -9,12 +9,12 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from hydraviper.trees.bins import MOST, Bins
+from hydraviper.trees.bins import MOST, Bins, Columns
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
 
 
 def grow(
-    bins: Bins,
+    bins: Bins | Columns,
     actions: np.ndarray,
     weights: np.ndarray,
     action_count: int,

@@ -59,14 +59,6 @@ class Mixture:
         return actions
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Some columns of binned features, as `cart.grow` wants them."""
-
-    binned: np.ndarray  # uint8 [S, F]
-    features: np.ndarray  # float32 [S, F]
-
-
 def grow_forest(
     bins: Bins,
     actions: np.ndarray,
@@ -83,8 +75,7 @@ def grow_forest(
         own = np.sort(draws.choice(size, max(1, round(SUBSPACE * size)), replace=False))
         again = draws.poisson(weights).astype(np.float64)
         drawn = again if again.any() else weights
-        columns = Columns(np.ascontiguousarray(bins.binned[:, own]), np.ascontiguousarray(bins.features[:, own]))
-        trees.append(_renamed(cart.grow(columns, actions, drawn, action_count, depth, most_leaves), own))
+        trees.append(_renamed(cart.grow(bins.columns(own), actions, drawn, action_count, depth, most_leaves), own))
     return Forest(tuple(trees))
 
 
