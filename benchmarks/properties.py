@@ -82,20 +82,20 @@ def main() -> None:
 def table(result: dict) -> str:
     score, costs, settings = result["score"], result["price"], result["settings"]
     better = "lower" if score["lower_is_better"] else "higher"
-    holds = {answer["property"]: answer["holds"] for answer in result["answers"]}
+    answers = {answer["property"]: answer["answer"] for answer in result["answers"]}
     lines = [
         f"# {result['game']}, depth {settings['depth']}, {settings['features']} features",
         "",
         f"{score['name']} ({better} is better), {costs['episodes']} unseen episodes, mean and 95 % interval; "
         "a cost is the loss on the same seeds, paired.",
         "",
-        "| constraint | holds without it | constrained trees hold | score without | score with | cost |",
+        "| constraint | without it | constrained trees | score without | score with | cost |",
         "|---|---|---|---|---|---|",
     ]
     rows = list(costs["each"].items())
     for name, own in [*rows, ("all together", costs["all"])]:
-        before = word(own["holds without"]) if "holds without" in own else ""
-        after = word(holds[name]) if name in holds else word(all(holds.values()))
+        before = own.get("answer without", "")
+        after = answers.get(name) or ("holds" if set(answers.values()) == {"holds"} else "not all hold")
         keys = ("without", "with", "cost")
         numbers = [f"{own[key]['mean']:.2f} ± {own[key]['ci95']:.2f}" if key in own else "" for key in keys]
         lines.append(f"| {name} | {before} | {after} | {' | '.join(numbers)} |")
@@ -106,10 +106,6 @@ def table(result: dict) -> str:
         f"Made by `{result['command']}`.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def word(holds: bool | None) -> str:
-    return "not decided" if holds is None else "yes" if holds else "no"
 
 
 if __name__ == "__main__":

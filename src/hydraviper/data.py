@@ -96,6 +96,42 @@ class Derived:
 
 
 @dataclass(frozen=True)
+class Each:
+    """A variable of a property or fact: what the * of a pattern matches, among features or agents, or given words."""
+
+    kind: str  # feature, agent or word
+    words: tuple[str, ...]  # patterns, or the words themselves
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Which values some features take."""
+
+    features: tuple[str, ...]  # names or patterns
+    values: str = "real"  # real; whole: whole numbers; count: whole and not negative; flag: 0 or 1
+    least: float | None = None
+    most: float | None = None
+    agent: tuple[str, ...] = ("*",)  # whose
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What is true of every observation up to rounding: in one of several lists, all conditions hold."""
+
+    either: tuple[tuple[str, ...], ...]  # conditions as in a file of properties (docs/verify.md)
+    agent: tuple[str, ...] = ("*",)  # whose, where the conditions name no agent
+    for_each: Mapping[str, Each] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What a game, as it was made, knows about the values of its agents' features."""
+
+    domains: tuple[Domain, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True)
 class Icons:
     """A small drawing for each action of an agent."""
 

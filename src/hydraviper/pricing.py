@@ -54,12 +54,13 @@ def price(
     progress("prices", len(runs), len(runs))
     played = engine.play_many([Profile(expert, own) for own in [*trees, students]], [seeds] * (len(trees) + 1))
     free, *alone, together = (game.score.of(rollouts.returns) for rollouts in played)
-    held = {answer.property: answer.holds for answer in verify(rules, _only_trees(trees[0]))}
+    known = {answer.property: answer for answer in verify(rules, _only_trees(trees[0]))}
     costs = dict(zip(rules.names, alone if alone else [together] * (each or len(rules.names) == 1), strict=False))
     return {
         "all": paired(game, free, together),
         "each": {
-            name: {"holds without": held[name]} | (paired(game, free, costs[name]) if name in costs else {})
+            name: {"holds without": known[name].holds, "answer without": known[name].answer}
+            | (paired(game, free, costs[name]) if name in costs else {})
             for name in rules.names
         },
         "episodes": episodes,
@@ -76,9 +77,11 @@ def answers_to_json(rules: Rules, answers: list[Answer]) -> list[dict[str, Any]]
     return [
         {
             "property": answer.property,
+            "answer": answer.answer,
             "holds": answer.holds,
             "cases": answer.cases,
             "broken": answer.broken,
+            "nowhere": answer.nowhere,
             "problems": list(answer.problems),
             "seconds": answer.seconds,
             "counterexamples": [

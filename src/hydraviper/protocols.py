@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from hydraviper.data import Agent, Derived, Icons, Observations, Recommended, Rollouts, Score, Team
+from hydraviper.data import Agent, Derived, Icons, Knowledge, Observations, Recommended, Rollouts, Score, Team
 
 
 @runtime_checkable
@@ -131,6 +131,16 @@ class HasDerived(Protocol):
     @property
     def derived(self) -> tuple[tuple[Derived, ...], ...]:
         """Per agent, what can be computed from its features."""
+        ...
+
+
+@runtime_checkable
+class HasKnowledge(Protocol):
+    """A game that knows which values its features take, as it was made, so that proofs can rely on it."""
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Domains and facts that are true of every observation."""
         ...
 
 

@@ -31,7 +31,7 @@ from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
 from hydraviper.variants import Variant
 from hydraviper.verify.constraints import Constraints
-from hydraviper.verify.proof import verify
+from hydraviper.verify.proof import HOLDS, NOWHERE, verify
 from hydraviper.version import __version__
 
 JOURNAL = "rollouts.journal"
@@ -204,7 +204,7 @@ def _constraints(
     """Whether the trees have every property, proved once more, and what that costs."""
     students = {i: tree for i, tree in result.profile.students.items() if isinstance(tree, Tree)}
     answers = verify(constraints.rules, students)
-    if broken := [answer.property for answer in answers if not answer.holds]:
+    if broken := [answer.property for answer in answers if answer.answer not in (HOLDS, NOWHERE)]:
         raise JobError(f"the trees do not have the property {broken[0]!r}, though they should: please report this.")
     fields: dict[str, Any] = {"properties": {answer.property: answer.holds for answer in answers}}
     if run.price != "none":

@@ -21,6 +21,7 @@ class Purpose(IntEnum):
     EXPERT_TRAINING = 7
     EXPERT_VALIDATION = 8
     REFINE = 9
+    VERIFY = 10
 
 
 def mix(values: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from hydraviper.cli.common import out
+from hydraviper.report.words import without
 
 
 def with_interval(value: dict[str, float]) -> str:
@@ -84,7 +85,7 @@ def print_constraints(known: dict[str, Any]) -> None:
         return
     table = Table("constraint (holds)", "also without it", "without", "with", "cost")
     for name, own in [*costs["each"].items(), ("all together", costs["all"])]:
-        before = {True: "yes", False: "no", None: "not decided"}[own["holds without"]] if "holds without" in own else ""
+        before = without(own)
         numbers = (with_interval(own[key]) if key in own else "" for key in ("without", "with", "cost"))
         table.add_row(name, before, *numbers)
     out.print(table)

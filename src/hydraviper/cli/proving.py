@@ -27,21 +27,24 @@ from hydraviper.cli.common import (
     out,
 )
 from hydraviper.cli.printing import with_interval
-from hydraviper.data import InputError
-from hydraviper.games import catalogue
+from hydraviper.data import InputError, Knowledge
+from hydraviper.games import catalogue, traffic_facts
 from hydraviper.profile import Profile
-from hydraviper.protocols import Game, HasPhases
+from hydraviper.protocols import Game
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
 from hydraviper.verify import properties as book
-from hydraviper.verify.proof import Answer, in_words
+from hydraviper.verify.facts import check_facts
+from hydraviper.verify.proof import HOLDS, NOWHERE, SECONDS, Answer
 from hydraviper.verify.proof import verify as prove
 from hydraviper.verify.repair import refuse_impossible
 from hydraviper.verify.repair import repair as mend
 from hydraviper.verify.resolve import Rules, Scene, resolve, rules_for
+from hydraviper.verify.words import in_words
 from hydraviper.version import __version__
 
+EPISODES_FOR_FACTS, MOST_EPISODES = 50, 100_000
 PropertiesFile = Annotated[
     Path | None, typer.Argument(metavar="[PROPERTIES]", help="A TOML file; default: what ships for the game.")
 ]
@@ -51,23 +54,38 @@ PropertiesFile = Annotated[
 def verify(
     run: RunPath,
     properties: PropertiesFile = None,
-    seconds: Annotated[float, typer.Option(help="The most that one question to z3 may take.")] = 10.0,
+    seconds: Annotated[float, typer.Option(help="The most that one property may take.")] = SECONDS,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Exit with 0 also where a property applies nowhere.")
+    ] = False,
+    episodes: Annotated[
+        int | None,
+        typer.Option(help="Episodes on which the facts about the game are checked; default: 50, none in simulators."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove properties of trees, or show observations at which they break: 0 all hold, 1 some do not."""
     if not 0 < seconds < 1e6:
         raise InputError(f"--seconds must be a number above 0, not {seconds}.")
+    if episodes is not None and not 0 <= episodes <= MOST_EPISODES:
+        raise InputError(f"--episodes must lie between 0 and {MOST_EPISODES:,}, not {episodes}.")
     trees = file.load(run)
     own = None if properties is None else book.load(properties)
-    rules, students = _rules(trees, own)
+    rules, students, game = _rules(trees, own)
+    checked = _check_facts(rules, students, game, episodes)
     answers = prove(rules, students, seconds)
+    fine = (HOLDS, NOWHERE) if allow_empty else (HOLDS,)
+    held = (bool(answers) or allow_empty) and all(answer.answer in fine for answer in answers)
     if as_json:
         found = pricing.answers_to_json(rules, answers)
-        held = all(answer.holds for answer in answers)
-        print(json.dumps({"game": trees.game, "run": str(run), "holds": held, "properties": found}))
+        print(
+            json.dumps(
+                {"game": trees.game, "run": str(run), "holds": held, "facts checked on": checked, "properties": found}
+            )
+        )
     else:
         _print_answers(rules, students, answers)
-    if not all(answer.holds for answer in answers):
+    if not held:
         raise typer.Exit(1)
 
 
@@ -89,7 +107,7 @@ def repair(
     own = None if properties is None else book.load(properties)
     game = catalogue.make(trees.game, trees.parameters)
     students = trees.students(game)
-    rules = rules_for(game, own)
+    rules = rules_for(game, own, students)
     refuse_impossible(rules, students)
     deepest = max(tree.depth for tree in trees.trees) + 4 if depth is None else depth
     if not 1 <= deepest <= 20:
@@ -112,32 +130,45 @@ def repair(
     print(json.dumps(summary)) if as_json else _print_repair(summary)
 
 
-def _rules(trees: file.TreesFile, own: book.Properties | None) -> tuple[Rules, dict[int, Tree]]:
-    """The rules for a run's trees, and the trees by agent; a game that cannot be made here is not needed for all."""
+def _rules(trees: file.TreesFile, own: book.Properties | None) -> tuple[Rules, dict[int, Tree], Game | None]:
+    """The rules for a run's trees, the trees by agent, and the game, which is not needed for all."""
     try:
         game = catalogue.make(trees.game, trees.parameters)
     except InputError as error:
-        scene = Scene.of_file(trees, str(error).rstrip("."))
-        about = book.shipped(trees.game, any("phase 1 is green" in agent.features for agent in trees.agents))
-        if own is None and about is None:
+        signals = traffic_facts.looks_like_signals(trees.agents)
+        known = traffic_facts.knowledge(trees.agents) if signals else Knowledge()
+        scene = Scene.of_file(trees, str(error).rstrip("."), known)
+        about = own or book.shipped(trees.game, signals)
+        if about is None or (not signals and own is None):  # without the game, what ships for it may not be true
             raise
-        rules = resolve(own or about or book.Properties((), (), (), True, ""), scene, about)
-        return rules, dict(enumerate(trees.trees))
+        return resolve(about, scene), dict(enumerate(trees.trees)), None
     students = trees.students(game)
-    about = book.shipped(game.name, isinstance(game, HasPhases))
-    scene = Scene.of(game).with_trees(students)
-    if own is None and about is None:
-        raise InputError(f"no properties ship for {game.name}: pass a file of your own (docs/verify.md).")
-    return resolve(own or about or book.Properties((), (), (), True, ""), scene, about), students
+    return rules_for(game, own, students), students, game
+
+
+def _check_facts(rules: Rules, students: Mapping[int, Tree], game: Game | None, episodes: int | None) -> int:
+    """Check what is taken to be true of every observation on some; how many were looked at."""
+    count = (EPISODES_FOR_FACTS if game is not None and game.width is None else 0) if episodes is None else episodes
+    if game is None or count == 0:
+        return 0
+    return check_facts(rules, game, students, count)
 
 
 def _print_answers(rules: Rules, students: Mapping[int, Tree], answers: list[Answer]) -> None:
     table = Table("property", "answer", "cases", "broken", "seconds")
     for answer in answers:
-        word = "not decided" if answer.holds is None else "holds" if answer.holds else "does not hold"
-        table.add_row(answer.property, word, str(answer.cases), str(answer.broken), f"{answer.seconds:.2f}")
+        table.add_row(answer.property, answer.answer, str(answer.cases), str(answer.broken), f"{answer.seconds:.2f}")
     out.print(table)
+    if not answers:
+        out.print("There is no property in the file, so nothing was proved: write [[property]] (docs/verify.md).")
     for answer in answers:
+        if answer.answer == NOWHERE:
+            out.print(
+                f"\n{answer.property}: no observation fits its conditions, so it says nothing about the trees: "
+                "check its conditions (--allow-empty takes it for kept).",
+                highlight=False,
+                soft_wrap=True,
+            )
         shown = answer.counterexamples[:3]
         for example in shown:
             out.print(f"\n{answer.property}\n  {example.rule.words}", highlight=False, soft_wrap=True)
@@ -220,5 +251,5 @@ def _print_repair(summary: dict[str, Any]) -> None:
         soft_wrap=True,
     )
     if not summary["smallest"]:
-        out.print("note: there were too many ways to mend a leaf to look at all; a smaller change may exist.")
+        out.print("note: a smaller change may exist; only changes at the borders of rules were looked for.")
     out.print(f"trees: {summary['out']}/trees.json", highlight=False, soft_wrap=True)

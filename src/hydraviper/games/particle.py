@@ -13,8 +13,8 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
-from hydraviper.games import scripts
+from hydraviper.data import Agent, Derived, InputError, Knowledge, Observations, Recommended, Score, Team, Term
+from hydraviper.games import particle_facts, scripts
 from hydraviper.protocols import Policy, Student
 
 ACTIONS = ("stay", "left", "right", "down", "up")
@@ -232,6 +232,12 @@ class ParticleWorld:
             return None
         return Arena(self, networks[0].layers if others else None, vocabulary, trees, seeds, weights)
 
+    def farthest(self) -> tuple[float, float]:
+        """How far from the middle and how fast an agent can be at most within an episode."""
+        # two agents on the same spot push each other hardest
+        touching = CONTACT_FORCE * (2 * AGENT_SIZE + CONTACT_MARGIN) * (self.sizes[0] - 1) if self.collide else 0.0
+        return particle_facts.farthest(self.horizon, FORCE + touching, TIME_STEP, DAMPING)
+
     def alike(self, source: int, target: int) -> list[np.ndarray]:
         """Agents that change places with each other, and landmarks with one another (all orders, or pairs if many)."""
         one, other = (self.agents[i].name.replace("-", " ") for i in (source, target))
@@ -281,6 +287,11 @@ class CooperativeNavigation(ParticleWorld):
             offset=float(agents * horizon) if self.mpe2 else 0.0,
         )
 
+    @property
+    def knowledge(self) -> Knowledge:
+        """What is true of every observation."""
+        return particle_facts.navigation(self.sizes[0], *self.farthest())
+
     def yardsticks(self) -> Mapping[str, Policy]:
         """Simple rules for every agent."""
         return scripts.navigators(len(self.agents))
@@ -321,6 +332,12 @@ class PhysicalDeception(ParticleWorld):
         )
         weights = (0.0, *(1.0 / defenders,) * defenders)
         self.score = Score("defender reward", "", lower_is_better=False, weights=weights)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What is true of every observation of a defender."""
+        agents, landmarks = self.sizes
+        return particle_facts.deception(range(1, agents), landmarks, self.farthest()[0])
 
     def rules(self) -> Mapping[str, Mapping[int, Student]]:
         """Defenders that guard the landmarks without looking at the goal."""

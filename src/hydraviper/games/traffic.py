@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import Agent, Derived, Icons, InputError, Observations, Recommended, Score, Team, Term
-from hydraviper.games import intersection, road_map, road_network, simulation, traffic_rules
+from hydraviper.games import intersection, road_map, road_network, simulation, traffic_facts, traffic_rules
 from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Scenario
 from hydraviper.games.traffic_rules import LEAVE
@@ -71,6 +71,7 @@ class Traffic:
         self.served = tuple(_served(signal) for signal in signals)
         self.derived = tuple(_differences(served) for served in self.served)
         self.notes = (*_notes(self.network), *_left_out(scenario))
+        self.knowledge = traffic_facts.knowledge(self.agents)
         self.score = Score("stopped vehicles", "vehicles", True, (-1.0 / steps,) * len(signals))
         self._lanes, self._sees_moving = _lanes(signals), bool(moving)
         self._own, self._ahead, self._queues = _counting(signals, self._lanes)

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from hydraviper.charts import interval, places, plus_minus, table
-from hydraviper.report.words import duration
+from hydraviper.report.words import duration, without
 
 
 def constraints(summary: Mapping[str, Any]) -> str:
@@ -21,9 +21,7 @@ def constraints(summary: Mapping[str, Any]) -> str:
         *((name, costs.get("each", {}).get(name, {})) for name in known["properties"]),
         *([("all together", costs["all"])] if costs else []),
     ]:
-        before = (
-            {True: "yes", False: "no", None: "not decided"}[own["holds without"]] if "holds without" in own else "–"
-        )
+        before = without(own) or "–"
         parts = [own.get(key) or {} for key in ("without", "with", "cost")]
         digits = places([part for part in parts if interval(part)])
         rows.append([name, before, *(plus_minus(part, digits) if interval(part) else "–" for part in parts)])

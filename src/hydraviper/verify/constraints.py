@@ -8,8 +8,8 @@ import numpy as np
 
 from hydraviper.data import Derived
 from hydraviper.trees.tree import Tree
-from hydraviper.verify.limits import Limits, box_of, by_agent, check_possible, keeps, limits_of
-from hydraviper.verify.proof import check, misshapen
+from hydraviper.verify.limits import Limits, boxes_of, by_agent, check_possible, keeps, limits_of
+from hydraviper.verify.proof import HOLDS, NOWHERE, check, misshapen
 from hydraviper.verify.resolve import Rule, Rules
 
 _REMEMBERED = 1024  # trees whose answers a check remembers
@@ -80,6 +80,11 @@ class Constraints:
         return None if free else limits
 
 
+def kept(rules: Rules, rule: Rule, students: Mapping[int, Tree]) -> bool:
+    """Whether trees keep a rule for certain."""
+    return check(rules, rule, students).answer in (HOLDS, NOWHERE)
+
+
 Apart = dict[tuple[int, int, tuple[Derived, ...]], Limits]  # a rule's id, an agent and what its tree derives
 
 
@@ -92,7 +97,7 @@ def keeps_together(rules: Rules, rule: Rule, students: Mapping[int, Tree], apart
                 apart[key] = limits_of(rules, agent, [rule], students[agent].derived, shapes=False)
             if keeps(apart[key], students[agent]):
                 return True
-    return check(rules, rule, students) == (None, True)
+    return kept(rules, rule, students)
 
 
 def cheapest(
@@ -102,10 +107,9 @@ def cheapest(
     costs = {}
     for agent, bad in zip(rule.agents, rule.bad, strict=True):
         if len(bad) < len(rules.scene.agents[agent].actions):
-            box = box_of(rules, rule, agent, ())
-            if box is None:
-                return agent
-            inside = ((observations[agent] >= box[0]) & (observations[agent] <= box[1])).all(axis=1)
+            seen, inside = observations[agent], np.zeros(len(observations[agent]), bool)
+            for low, high in boxes_of(rules, rule, agent, ()):
+                inside |= ((seen >= low) & (seen <= high)).all(axis=1)
             costs[agent] = int((inside & np.isin(actions[agent], list(bad))).sum())
     return min(costs, key=lambda agent: (costs[agent], agent))
 
@@ -129,7 +133,7 @@ def guard(rules: Rules) -> Callable[[Mapping[int, Tree]], bool]:
             return True
         if any(misshapen(rules, shape, tree) for shape in rules.shapes if shape.agent == agent):
             return False
-        return all(check(rules, rule, {agent: tree}) == (None, True) for rule in own[agent])
+        return all(kept(rules, rule, {agent: tree}) for rule in own[agent])
 
     def allowed(students: Mapping[int, Tree]) -> bool:
         for agent in own:

@@ -6,6 +6,7 @@ rules reach a node depends on each question by itself, so a node is known by the
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +15,17 @@ from functools import cached_property
 import numpy as np
 
 from hydraviper.data import Derived, InputError
+from hydraviper.expressions.expression import All
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.verify.cells import Cell, frame, reach
-from hydraviper.verify.resolve import Rule, Rules
+from hydraviper.verify.cells import Cell, divide
+from hydraviper.verify.frames import Builder, Needs
+from hydraviper.verify.proof import find, question
+from hydraviper.verify.resolve import Rule, Rules, World
+from hydraviper.verify.solver import Clock
+
+DEEPEST = 40  # questions on a path, when it is asked whether any tree at all could keep to limits
+MOST_BOXES = 64  # around one rule
+SECONDS_TO_MEET = 5.0  # to find out whether rules that clash really meet
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,8 @@ class Question:
 class Limits:
     """The boxes and limits of one agent's tree."""
 
+    world: World  # which observations there are
+    agent: int
     actions: int  # how many there are
     low: np.ndarray  # float64 [R, F] closed boxes, derived features included
     high: np.ndarray
@@ -175,46 +186,41 @@ def limits_of(rules: Rules, agent: int, own: Sequence[Rule], derived: Sequence[D
     boxes: dict[tuple[bytes, bytes, int], list[Rule]] = {}
     everything = (1 << len(who.actions)) - 1
     for rule in own:
-        box = box_of(rules, rule, agent, derived)
         good = everything & ~sum(1 << a for a in rule.bad[rule.agents.index(agent)])
-        if box is not None:
-            boxes.setdefault((box[0].tobytes(), box[1].tobytes(), good), []).append(rule)
+        for low, high in boxes_of(rules, rule, agent, derived):
+            boxes.setdefault((low.tobytes(), high.tobytes(), good), []).append(rule)
     names = [*who.features, *(feature.name for feature in derived)]
     forms = [shape for shape in rules.shapes if shape.agent == agent and shapes]
     banned = np.array([any(name in shape.never_asks for shape in forms) for name in names])
     found = [(np.frombuffer(low), np.frombuffer(high), good) for low, high, good in boxes]
-    width = len(names)
-    plain = rules.spaces[agent].whole
-    whole = np.array(
-        [*plain, *(all(t.kind != "distance" and plain[list(t.inputs)].all() for t in d.terms) for d in derived)], bool
-    )
+    builder = Builder({agent: rules.world.spaces[agent]})
+    columns = [*range(len(who.features)), *(builder.derive(agent, feature) for feature in derived)]
     return Limits(
+        rules.world,
+        agent,
         len(who.actions),
-        np.array([low for low, _, _ in found]).reshape(-1, width),
-        np.array([high for _, high, _ in found]).reshape(-1, width),
+        np.array([low for low, _, _ in found]).reshape(-1, len(names)),
+        np.array([high for _, high, _ in found]).reshape(-1, len(names)),
         tuple(good for _, _, good in found),
         tuple(map(tuple, boxes.values())),
-        whole,
+        np.array([builder.whole[column] for column in columns], bool),
         banned,
         min((shape.most_leaves for shape in forms if shape.most_leaves is not None), default=None),
         min((shape.most_depth for shape in forms if shape.most_depth is not None), default=None),
     )
 
 
-def box_of(rules: Rules, rule: Rule, agent: int, derived: Sequence[Derived]) -> tuple[np.ndarray, np.ndarray] | None:
-    """The box around a rule's region, as one agent sees it [F + D]; None if the region is empty."""
-    own = frame(rules, rule, {})
-    cell = Cell(own, own.low, own.high).narrowed()
-    if cell is None:
-        return None
-    start, size = own.start[agent], own.sizes[agent]
-    spans = []
-    for feature in derived:
-        columns = [tuple(start + k for k in term.inputs) for term in feature.terms]
-        spans.append(reach(feature, columns, cell.low, cell.high, False))
-    low = np.concatenate([cell.low[start : start + size], [least for least, _ in spans]])
-    high = np.concatenate([cell.high[start : start + size], [most for _, most in spans]])
-    return low, high
+def boxes_of(rules: Rules, rule: Rule, agent: int, derived: Sequence[Derived]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Boxes around a rule's region, as one agent sees it [F + D]; none if the region is empty."""
+    asked = [(agent, feature) for feature in derived]
+    frame, needs, facts = question(rules.world, rule, rule.seers, {}, asked)
+    columns = [*(frame.start[agent] + k for k in range(frame.sizes[agent])), *(frame.derived[one] for one in asked)]
+    both = Needs.all((needs, facts))
+    for choices in (both.choices, needs.choices, ()):  # fewer cases, wider boxes
+        cells = list(itertools.islice(divide(Cell.whole(frame), Needs(both.lines, choices), []), MOST_BOXES + 1))
+        if len(cells) <= MOST_BOXES:
+            break
+    return [(cell.low[columns], cell.high[columns]) for cell in cells]
 
 
 def check_possible(limits: Limits, name: str, depth: int, most_leaves: int | None) -> None:
@@ -222,15 +228,9 @@ def check_possible(limits: Limits, name: str, depth: int, most_leaves: int | Non
     depth, leaves = limits.depth_limit(depth), limits.leaf_limit(most_leaves)
     if limits.fewest(limits.all, depth) <= (2**60 if leaves is None else leaves):
         return
-    if math.isinf(limits.fewest(limits.all, 40)):
-        clash = limits.all
-        for bit in range(len(limits.good)):  # leave out what is not needed for the clash
-            if math.isinf(limits.fewest(clash & ~(1 << bit), 40)):
-                clash &= ~(1 << bit)
-        sources = [limits.sources[bit][0] for bit in range(len(limits.good)) if clash >> bit & 1]
-        words = " and ".join(f"{rule.property!r} ({rule.words})" for rule in sources)
-        raise InputError(f"the constraints on {name} clash, no action is left where these meet: {words}.")
-    enough = next(d for d in range(41) if math.isfinite(limits.fewest(limits.all, d)))
+    if math.isinf(limits.fewest(limits.all, DEEPEST)):
+        raise _clash(limits, name)
+    enough = next(d for d in range(DEEPEST + 1) if math.isfinite(limits.fewest(limits.all, d)))
     if depth < enough:
         raise InputError(
             f"the constraints on {name} need trees with {enough} questions on a path, and {depth} are allowed: "
@@ -239,6 +239,26 @@ def check_possible(limits: Limits, name: str, depth: int, most_leaves: int | Non
     raise InputError(
         f"the constraints on {name} need {limits.fewest(limits.all, depth):.0f} leaves, and {leaves} are allowed: "
         "raise --leaves or most_leaves, or drop a constraint."
+    )
+
+
+def _clash(limits: Limits, name: str) -> InputError:
+    """The complaint about rules that no tree can keep together: they leave no action, or questions cannot part them."""
+    clash = limits.all
+    for bit in range(len(limits.good)):  # leave out what is not needed for the clash
+        if math.isinf(limits.fewest(clash & ~(1 << bit), DEEPEST)):
+            clash &= ~(1 << bit)
+    sources = list(dict.fromkeys(limits.sources[bit][0] for bit in range(len(limits.good)) if clash >> bit & 1))
+    words = " and ".join(f"{rule.property!r} ({rule.words})" for rule in sources)
+    everywhere = All(tuple(part for rule in sources for part in rule.when.parts))
+    meeting = Rule("", "", (limits.agent,), everywhere, (frozenset(range(limits.actions)),))
+    forbidden = frozenset[int]().union(*(rule.bad[rule.agents.index(limits.agent)] for rule in sources))
+    met = find(limits.world, meeting, {}, [], Clock.of(SECONDS_TO_MEET)).seen is not None
+    if met and len(forbidden) == limits.actions:
+        return InputError(f"the constraints on {name} clash, no action is left where these meet: {words}.")
+    return InputError(
+        f"the constraints on {name} cannot be kept apart by the questions that trees may ask: {words}: "
+        "choose --features derived, or drop one of them."
     )
 
 

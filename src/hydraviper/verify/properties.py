@@ -2,46 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
+import math
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from hydraviper.data import InputError
+from hydraviper.data import Domain, Each, Fact, InputError, Knowledge
+from hydraviper.expressions.names import nearest
 
 VALUES = ("real", "whole", "count", "flag")
+LARGEST = 1e30  # of the numbers that limit a domain
 Names = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Each:
-    """A variable of a property: what the * of a pattern matches, among features or agents, or given words."""
-
-    kind: str  # feature, agent or word
-    words: Names  # patterns, or the words themselves
-
-
-@dataclass(frozen=True)
-class Domain:
-    """Which values some features take."""
-
-    agent: Names
-    features: Names
-    values: str  # real; whole: whole numbers; count: whole and not negative; flag: 0 or 1
-    least: float | None
-    most: float | None
-
-
-@dataclass(frozen=True)
-class Fact:
-    """What is true of every observation: conditions, or several lists of them of which one is true."""
-
-    for_each: Mapping[str, Each]
-    agent: Names
-    either: tuple[Names, ...]
 
 
 @dataclass(frozen=True)
@@ -73,9 +47,8 @@ class Properties:
     """A whole file."""
 
     properties: tuple[Property, ...]
-    domains: tuple[Domain, ...]
-    facts: tuple[Fact, ...]
-    game_facts: bool  # whether what the package knows about the game's values holds as well
+    knowledge: Knowledge  # what the file itself says about values
+    game_facts: bool  # whether what the game knows about its values holds as well
     source: str  # the file's text
 
 
@@ -88,7 +61,7 @@ def load(path: Path) -> Properties:
 
 
 def shipped(game: str, signals: bool) -> Properties | None:
-    """What ships for a game, by its name; games of signals share one file."""
+    """The properties that ship for a game, by its name; games of signals share one file."""
     folder = resources.files("hydraviper.verify") / "shipped"
     for name in (game, "signals") if signals else (game,):
         file = folder / f"{name}.toml"
@@ -112,22 +85,12 @@ def read(text: str, where: str) -> Properties:
                 raise InputError(f"two properties are called {name!r}: give each a name of its own.")
         return Properties(
             properties,
-            tuple(map(_domain, _tables(document, "domain"))),
-            tuple(map(_fact, _tables(document, "fact"))),
+            Knowledge(tuple(map(_domain, _tables(document, "domain"))), tuple(map(_fact, _tables(document, "fact")))),
             _typed(document, "game_facts", bool, "the file", True),
             text,
         )
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """An end of a sentence that suggests what was meant."""
-    known = list(dict.fromkeys(known))
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    if close:
-        return f"did you mean {' or '.join(map(repr, close))}?"
-    return f"choose one of {', '.join(map(repr, known[:12]))}{', ...' if len(known) > 12 else ''}."
 
 
 def _tables(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
@@ -162,10 +125,16 @@ def _property(table: Mapping[str, Any], number: int) -> Property:
         raise InputError(
             f"{where} demands nothing: give it action, never, serves, never_asks, most_leaves or most_depth."
         )
+    if len(set(made.agents)) != len(made.agents):
+        raise InputError(f"{where} names an agent twice in agents: name each once.")
+    if made.agents and (made.never_asks or made.most_leaves is not None or made.most_depth is not None):
+        raise InputError(f"{where} limits the form of trees: say whose with agent, not with agents.")
     if made.agents and "agent" in table:
         raise InputError(f"{where} has both agent and agents: agent is for each by itself, agents for them together.")
     for rule in made.rules:
-        if made.agents and any(isinstance(part, tuple) or rule.serves for part in (rule.action, rule.never) if part):
+        if made.agents and rule.serves is not None:
+            raise InputError(f"{where}: serves is about one signal: write agent = ... instead of agents.")
+        if made.agents and any(isinstance(part, tuple) for part in (rule.action, rule.never)):
             raise InputError(f"{where}: with agents, write actions by agent, like never = {{ agent-0 = 'right' }}.")
         if not made.agents and any(isinstance(part, Mapping) for part in (rule.action, rule.never)):
             raise InputError(f"{where}: actions by agent need agents = [...], those that it is about together.")
@@ -196,8 +165,18 @@ def _domain(table: Mapping[str, Any]) -> Domain:
     values = _typed(table, "values", str, where, "real")
     if values not in VALUES:
         raise InputError(f"{where} has values {values!r}: {nearest(values, VALUES)}")
-    limits = [_typed(table, key, (int, float), where) if key in table else None for key in ("least", "most")]
-    return Domain(_names(table, "agent", where, ("*",)), _names(table, "features", where, ("*",)), values, *limits)
+    least, most = (_limit(table, key, where) for key in ("least", "most"))
+    features = _names(table, "features", where, ("*",))
+    return Domain(features, values, least, most, _names(table, "agent", where, ("*",)))
+
+
+def _limit(table: Mapping[str, Any], key: str, where: str) -> float | None:
+    if key not in table:
+        return None
+    value = _typed(table, key, (int, float), where)
+    if not math.isfinite(value) or abs(value) > LARGEST:
+        raise InputError(f"{where}: {key} must lie between -{LARGEST:g} and {LARGEST:g}, not {value}.")
+    return float(value)
 
 
 def _fact(table: Mapping[str, Any]) -> Fact:
@@ -211,7 +190,7 @@ def _fact(table: Mapping[str, Any]) -> Fact:
         either = tuple(_names({"either": part}, "either", where) for part in table["either"])
     else:
         raise InputError(f"{where}: either must be a list of lists of conditions.")
-    return Fact(_for_each(table, where), _names(table, "agent", where, ("*",)), either)
+    return Fact(either, _names(table, "agent", where, ("*",)), _for_each(table, where))
 
 
 def _for_each(table: Mapping[str, Any], where: str) -> dict[str, Each]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,165 +12,157 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import InputError
-from hydraviper.verify.cells import ROUNDING, Cell, Line, pick, simplest, term_span
+from hydraviper.verify.cells import Cell, pick
+from hydraviper.verify.frames import LINK_KINDS, STEP, TINY, Line
 
-SECONDS = 10.0  # the most that one question to z3 may take
+MOST_SECONDS = 10.0  # that one question to z3 may take, however much time is left
 _MARGINS = (2.0**-7, 2.0**-12, 2.0**-18, 0.0)  # how far from every border a point is sought, widest first
+_WIDTHS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)  # how far from a model a point is sought
 _SIDES = 16  # of the polygon that stands for a circle at first
 
-Confirm = Callable[[list[Fraction]], bool]  # whether the trees really answer so at plain values
+Confirm = Callable[[list[float]], bool]  # whether the plain columns' values are what is looked for
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What is known of a cell: empty, a confirmed point, or neither."""
+class Clock:
+    """When to stop."""
 
-    empty: bool
-    point: list[Fraction] | None = None  # plain values
+    deadline: float
+
+    @staticmethod
+    def of(seconds: float) -> Clock:
+        """A clock that runs out after some seconds."""
+        return Clock(time.monotonic() + seconds)
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, at least 0."""
+        return max(0.0, self.deadline - time.monotonic())
 
 
-def quick(cell: Cell, confirm: Confirm, seconds: float = SECONDS) -> Verdict:
-    """Find a confirmed point of a cell, or prove that it holds none, unless that takes long."""
-    narrow = cell.narrowed()
-    if narrow is None:
-        return Verdict(True)
-    point = _simple(narrow, confirm)
-    if point is not None:
-        return Verdict(False, point)
-    if not narrow.frame.lines and not narrow.frame.links:
-        return Verdict(False)
+def quick(cell: Cell, confirm: Confirm, clock: Clock) -> bool:
+    """Tell whether a cell is empty for certain, if that does not take long; a point on the way goes to `confirm`."""
+    if _try(cell, confirm):
+        return False
+    if not cell.lines and not len(cell.frame.links):
+        return False
     # with room for rounding and polygons for circles: what is empty then is empty for certain
-    z3 = _z3()
-    answer, model = _ask(z3, narrow, True, False, 0.0, seconds)
-    if answer == z3.unsat:
-        return Verdict(True)
-    return Verdict(False, None if model is None else _near(narrow, model, confirm))
+    answer, model = _ask(cell, clock, rounded=True, sides=_SIDES)
+    if answer == "unsat":
+        return True
+    if model is not None:
+        _near(cell, model, confirm)
+    return False
 
 
-def thorough(cell: Cell, confirm: Confirm, seconds: float = SECONDS) -> Verdict:
+def thorough(cell: Cell, confirm: Confirm, clock: Clock) -> bool:
     """The same for what `quick` left open: points away from all borders, and exact circles."""
-    z3 = _z3()
-    curved = any(kind == "distance" for link in cell.frame.links for _, kind, _ in link.terms)
     for margin in _MARGINS:
-        _, model = _ask(z3, cell, False, True, margin, seconds)
-        if model is not None and (point := _near(cell, model, confirm)):
-            return Verdict(False, point)
-    if curved:
-        for circles, sides in ((False, 8 * _SIDES), (True, 0)):
-            if _ask(z3, cell, True, circles, 0.0, seconds, sides)[0] == z3.unsat:
-                return Verdict(True)
-    return Verdict(False)
+        _, model = _ask(cell, clock, margin=margin)
+        if model is not None and _near(cell, model, confirm):
+            return False
+    if (cell.frame.links[:, 0] != LINK_KINDS["size"]).any():
+        return any(_ask(cell, clock, rounded=True, sides=sides)[0] == "unsat" for sides in (8 * _SIDES, 0))
+    return False
 
 
-def _simple(cell: Cell, confirm: Confirm, near: np.ndarray | None = None, width: float = 0.0) -> list[Fraction] | None:
+def _try(cell: Cell, confirm: Confirm, near: np.ndarray | None = None, width: float = 0.0) -> bool:
     values = pick(cell, near, width)
-    if values is None:
-        return None
-    point = [Fraction(float(value)) for value in values]
-    return point if confirm(point) else None
+    return values is not None and confirm(values)
 
 
-def _near(cell: Cell, model: list[Fraction], confirm: Confirm) -> list[Fraction] | None:
-    """A confirmed point at a model or close to it."""
-    if confirm(model):
-        return model
-    near = np.array([float(value) for value in model])
-    for width in (1e-1, 1e-2, 1e-3, 1e-4, 1e-6):
-        if point := _simple(cell, confirm, near, width):
-            return point
-    return None
+def _near(cell: Cell, model: list[float], confirm: Confirm) -> bool:
+    """Look for a point at a model or close to it."""
+    return confirm(model) or any(_try(cell, confirm, np.array(model), width) for width in _WIDTHS)
 
 
 def _ask(
-    z3: Any, cell: Cell, rounded: bool, circles: bool, margin: float, seconds: float, sides: int = _SIDES
-) -> tuple[Any, list[Fraction] | None]:
-    """Ask for a point of the cell; rounded: with room for rounding; circles: exact ones instead of polygons."""
-    frame = cell.frame
+    cell: Cell, clock: Clock, rounded: bool = False, sides: int = 0, margin: float = 0.0
+) -> tuple[str, list[float] | None]:
+    """Ask for a point of the cell; rounded: with room for rounding; sides: of polygons for circles, 0: exact ones."""
+    seconds = min(clock.left, MOST_SECONDS)
+    if seconds <= 0:
+        return "unknown", None
+    z3, frame = _z3(), cell.frame
     solver = z3.Solver()
-    solver.set("timeout", int(1000 * seconds))
-    used = {column for line in frame.lines for column, _ in line.columns}
-    used |= {column for link in frame.links for _, _, columns in link.terms for column in columns}
-    used |= {link.column for link in frame.links}
+    solver.set("timeout", max(1, int(1000 * seconds)))
+    lines = [frame.lines[number] for number in cell.lines]
+    used = {column for line in lines for column in line.columns}
+    used |= {int(column) for link in frame.links for column in link[1 : 1 + _inputs(link)]}
     names = {k: (z3.Int if frame.whole[k] else z3.Real)(f"x{k}") for k in sorted(used)}
     for k, name in names.items():
         away = 0.0 if frame.whole[k] or cell.high[k] - cell.low[k] <= 2 * margin else margin
-        if math.isfinite(cell.low[k]):
-            solver.add(name >= _number(z3, Fraction(float(cell.low[k])) + Fraction(away)))
-        if math.isfinite(cell.high[k]):
-            solver.add(name <= _number(z3, Fraction(float(cell.high[k])) - Fraction(away)))
-    for line in frame.lines:
+        solver.add(name >= _number(z3, cell.low[k] + away), name <= _number(z3, cell.high[k] - away))
+    for line in lines:
         solver.add(*_line(z3, cell, line, names, rounded, margin))
     for link in frame.links:
-        total, size = z3.RealVal(0), 0.0
-        for sign, kind, columns in link.terms:
-            size += max(map(abs, term_span(kind, columns, cell.low, cell.high)))
-            total = total + sign * _term(z3, solver, names, kind, columns, 0 if circles else sides)
-        error = Fraction(ROUNDING * 2 * len(link.terms) * size) if rounded else Fraction(0)
-        solver.add(names[link.column] - total <= _number(z3, error), total - names[link.column] <= _number(z3, error))
-    answer = solver.check()
-    if answer != z3.sat:
+        solver.add(*_link(z3, cell, link, names, rounded, sides))
+    answer = str(solver.check())
+    if answer != "sat":
         return answer, None
     model = solver.model()
-    fallback = _alone(cell)
-    values = [fallback[k] if k not in names else _value(z3, model, names[k]) for k in range(frame.plain)]
+    values = [_value(z3, model, names[k]) if k in names else _middle(cell, k) for k in range(frame.plain)]
     return answer, values
 
 
-def _alone(cell: Cell) -> list[Fraction]:
-    """A value within each column's interval, whatever the lines say."""
-    plain = range(cell.frame.plain)
-    values = [simplest(float(cell.low[k]), float(cell.high[k]), bool(cell.frame.whole[k])) for k in plain]
-    return [Fraction(float(cell.low[k]) if value is None else value) for k, value in zip(plain, values, strict=True)]
+def _inputs(link: np.ndarray) -> int:
+    """How many columns a link ties together."""
+    return {LINK_KINDS["size"]: 2, LINK_KINDS["distance"]: 3}.get(int(link[0]), 5)
+
+
+def _middle(cell: Cell, column: int) -> float:
+    low, high = float(cell.low[column]), float(cell.high[column])
+    return min(max(0.0, low), high)
 
 
 def _line(z3: Any, cell: Cell, line: Line, names: dict[int, Any], rounded: bool, margin: float) -> list[Any]:
-    total = z3.Sum([_number(z3, factor) * names[column] for column, factor in line.columns])
-    bound = line.bound
-    if rounded and line.slack:
-        size = sum(
-            abs(float(factor)) * max(abs(cell.low[column]), abs(cell.high[column])) for column, factor in line.columns
-        )
-        room = Fraction(line.slack * size + 1e-40)
-        made = [total <= _number(z3, bound + room)]
-        return [*made, total >= _number(z3, bound - room)] if line.operator == "==" else made
+    pairs = zip(line.columns, line.factors, strict=True)
+    total = z3.Sum([_number(z3, factor) * names[column] for column, factor in pairs])
+    if rounded and line.share:
+        sizes = [max(abs(cell.low[c]), abs(cell.high[c])) for c in line.columns]
+        room = line.share * sum(float(w) * size for w, size in zip(line.weights, sizes, strict=True))
+        room += TINY * (1.0 + sum(abs(float(f)) for f in (*line.factors, *line.weights)))
+        upper = [total <= _number(z3, line.bound + Fraction(room * (1 + 1e-9)))]
+        lower = [total >= _number(z3, line.bound - Fraction(room * (1 + 1e-9)))] if line.operator == "==" else []
+        return upper + lower
     if line.operator == "==":
-        return [total == _number(z3, bound)]
-    whole = all(cell.frame.whole[column] for column, _ in line.columns)
-    bound = bound if whole else bound - Fraction(margin)
-    return [total < _number(z3, bound) if line.operator == "<" else total <= _number(z3, bound)]
+        return [total == _number(z3, line.bound)]
+    whole = all(cell.frame.whole[column] for column in line.columns)
+    bound = _number(z3, line.bound if whole else line.bound - Fraction(margin))
+    return [total < bound if line.operator == "<" else total <= bound]
 
 
-def _term(z3: Any, solver: Any, names: dict[int, Any], kind: str, columns: tuple[int, ...], sides: int) -> Any:
-    if kind == "value":
-        return names[columns[0]]
-    if kind == "size":
-        return z3.If(names[columns[0]] >= 0, names[columns[0]], -names[columns[0]])
-    x, y = names[columns[0]], names[columns[1]]
-    if len(columns) == 4:
-        x, y = x - names[columns[2]], y - names[columns[3]]
-    length = z3.Real("length" + "_".join(map(str, columns)))
-    solver.add(length >= 0)
+def _link(z3: Any, cell: Cell, link: np.ndarray, names: dict[int, Any], rounded: bool, sides: int) -> list[Any]:
+    kind, column, x, y, u, v = map(int, link)
+    result = names[column]
+    if kind == LINK_KINDS["size"]:
+        return [result == z3.If(names[x] >= 0, names[x], -names[x])]
+    across, up = names[x], names[y]
+    if kind == LINK_KINDS["distance of difference"]:
+        across, up = across - names[u], up - names[v]
+    length = z3.Real(f"length{column}")
+    room = _number(z3, 4 * STEP * float(cell.high[column]) + TINY) if rounded else _number(z3, 0)
+    made = [length >= 0, result - length <= room, length - result <= room]
     if sides == 0:
-        solver.add(length * length == x * x + y * y)
-        return length
+        return [*made, length * length == across * across + up * up]
     turns = [2 * math.pi * k / sides for k in range(sides)]
-    along = [_number(z3, Fraction(math.cos(t))) * x + _number(z3, Fraction(math.sin(t))) * y for t in turns]
+    along = [_number(z3, math.cos(t)) * across + _number(z3, math.sin(t)) * up for t in turns]
     # the polygon is a little wider than the circle on both sides, so that nothing is lost
-    outer = _number(z3, Fraction(1 / math.cos(math.pi / sides) + 1e-9))
-    inner = _number(z3, Fraction(1 + 1e-9))
-    solver.add(*(inner * length >= one for one in along), z3.Or(*(length <= outer * one for one in along)))
-    return length
+    outer = _number(z3, 1 / math.cos(math.pi / sides) + 1e-9)
+    inner = _number(z3, 1 + 1e-9)
+    return [*made, *(inner * length >= one for one in along), z3.Or(*(length <= outer * one for one in along))]
 
 
-def _number(z3: Any, value: Fraction) -> Any:
-    return z3.Q(value.numerator, value.denominator)
+def _number(z3: Any, value: Fraction | float) -> Any:
+    exact = value if isinstance(value, Fraction) else Fraction(float(value))
+    return z3.Q(exact.numerator, exact.denominator)
 
 
-def _value(z3: Any, model: Any, name: Any) -> Fraction:
+def _value(z3: Any, model: Any, name: Any) -> float:
     value = model.eval(name, model_completion=True)
     if z3.is_algebraic_value(value):
         value = value.approx(20)
-    return Fraction(value.as_fraction()) if z3.is_rational_value(value) else Fraction(value.as_long())
+    return float(Fraction(value.as_fraction()) if z3.is_rational_value(value) else value.as_long())
 
 
 def _z3() -> Any:

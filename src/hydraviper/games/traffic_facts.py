@@ -1,0 +1,33 @@
+"""What is true of every observation of a traffic signal, told by the names of its features: for proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hydraviper.data import Agent, Domain, Fact, Knowledge
+
+
+def knowledge(agents: Sequence[Agent]) -> Knowledge:
+    """The values of signals' features: counts are whole, at most one phase is green, pressures are at most queues."""
+    domains, facts = [], []
+    for agent in agents:
+        who = (agent.name,)
+        kinds = {"count": ("queue from ", "moving from "), "whole": ("pressure from ",)}
+        for values, starts in kinds.items():
+            if names := tuple(name for name in agent.features if name.startswith(starts)):
+                domains.append(Domain(names, values, agent=who))
+        if phases := tuple(name for name in agent.features if name.startswith("phase ")):
+            domains.append(Domain(phases, "flag", agent=who))
+            # none is green while the signal's own plan shows yellow
+            facts.append(Fact(((" + ".join(f"[{name}]" for name in phases) + " <= 1",),), who))
+        for name in agent.features:
+            movement = name.removeprefix("pressure from ")
+            if movement != name and f"queue from {movement}" in agent.features:
+                # the pressure is the queue less the vehicles that stand further on
+                facts.append(Fact(((f"[{name}] <= [queue from {movement}]",),), who))
+    return Knowledge(tuple(domains), tuple(facts))
+
+
+def looks_like_signals(agents: Sequence[Agent]) -> bool:
+    """Whether agents see what traffic signals see."""
+    return all("phase 1 is green" in agent.features for agent in agents)
