@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hydraviper
+from hydraviper.trees.tree import Tree
+from hydraviper.verify.proof import verify
+from hydraviper.verify.resolve import rules_for
 
 
 def main() -> None:
@@ -19,6 +22,7 @@ def main() -> None:
             hydraviper.refine(
                 game, expert, students, engine, hydraviper.RefineSettings(rollouts=2000, features=features)
             )
+        verify(rules_for(game), {i: tree for i, tree in students.items() if isinstance(tree, Tree)})
 
 
 if __name__ == "__main__":

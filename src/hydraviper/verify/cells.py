@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numba as nb
 import numpy as np
 
+from hydraviper.verify.clock import Clock
 from hydraviper.verify.frames import STEP, TINY, Frame, Needs
 
 _ROUNDS = 25
@@ -70,11 +71,12 @@ class Cell:
         return Cell(frame, low, high, self.lines)
 
 
-def divide(cell: Cell, needs: Needs, boxes: Sequence[Sequence[Box]]) -> Iterator[Cell]:
+def divide(cell: Cell, needs: Needs, boxes: Sequence[Sequence[Box]], clock: Clock) -> Iterator[Cell]:
     """The parts of a cell where the needs are met and one box of each list applies; what is empty is left out."""
     first = cell.needing(needs.lines).narrowed()
     stack = [] if first is None else [(first, 0, needs.choices)]
     while stack:
+        clock.check()
         here, level, choices = stack.pop()
         parts: list[tuple[Cell, int, tuple[tuple[Needs, ...], ...]]] = []
         if level < len(boxes):
@@ -89,7 +91,7 @@ def divide(cell: Cell, needs: Needs, boxes: Sequence[Sequence[Box]]) -> Iterator
                 stack.append((narrow_part, after, left))
 
 
-def pick(cell: Cell, near: np.ndarray | None = None, width: float = 0.0) -> list[float] | None:
+def pick(cell: Cell, clock: Clock, near: np.ndarray | None = None, width: float = 0.0) -> list[float] | None:
     """Values of the plain columns within the cell, simple ones, one after the other; None if that leads nowhere.
 
     With `near`, values within `width` of it. The point may still break a line: whoever uses it must look.
@@ -107,6 +109,7 @@ def pick(cell: Cell, near: np.ndarray | None = None, width: float = 0.0) -> list
         if value is None:
             return None
         fixed = here.fixed(column, value)
+        clock.check()
         after = fixed.narrowed() if tied[column] and low < high else fixed
         if after is None:
             return None

@@ -18,14 +18,14 @@ from hydraviper.data import Derived, InputError
 from hydraviper.expressions.expression import All
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.verify.cells import Cell, divide
+from hydraviper.verify.clock import Clock, OutOfTime
 from hydraviper.verify.frames import Builder, Needs
 from hydraviper.verify.proof import find, question
 from hydraviper.verify.resolve import Rule, Rules, World
-from hydraviper.verify.solver import Clock
 
 DEEPEST = 40  # questions on a path, when it is asked whether any tree at all could keep to limits
 MOST_BOXES = 64  # around one rule
-SECONDS_TO_MEET = 5.0  # to find out whether rules that clash really meet
+SECONDS = 5.0  # to draw boxes around a rule, and to find out whether rules that clash really meet
 
 
 @dataclass(frozen=True)
@@ -216,8 +216,13 @@ def boxes_of(rules: Rules, rule: Rule, agent: int, derived: Sequence[Derived]) -
     frame, needs, facts = question(rules.world, rule, rule.seers, {}, asked)
     columns = [*(frame.start[agent] + k for k in range(frame.sizes[agent])), *(frame.derived[one] for one in asked)]
     both = Needs.all((needs, facts))
+    cells: list[Cell] = []
     for choices in (both.choices, needs.choices, ()):  # fewer cases, wider boxes
-        cells = list(itertools.islice(divide(Cell.whole(frame), Needs(both.lines, choices), []), MOST_BOXES + 1))
+        parts = divide(Cell.whole(frame), Needs(both.lines, choices), [], Clock.of(SECONDS if choices else math.inf))
+        try:
+            cells = list(itertools.islice(parts, MOST_BOXES + 1))
+        except OutOfTime:
+            continue
         if len(cells) <= MOST_BOXES:
             break
     return [(cell.low[columns], cell.high[columns]) for cell in cells]
@@ -253,7 +258,7 @@ def _clash(limits: Limits, name: str) -> InputError:
     everywhere = All(tuple(part for rule in sources for part in rule.when.parts))
     meeting = Rule("", "", (limits.agent,), everywhere, (frozenset(range(limits.actions)),))
     forbidden = frozenset[int]().union(*(rule.bad[rule.agents.index(limits.agent)] for rule in sources))
-    met = find(limits.world, meeting, {}, [], Clock.of(SECONDS_TO_MEET)).seen is not None
+    met = find(limits.world, meeting, {}, [], Clock.of(SECONDS)).seen is not None
     if met and len(forbidden) == limits.actions:
         return InputError(f"the constraints on {name} clash, no action is left where these meet: {words}.")
     return InputError(

@@ -17,9 +17,10 @@ from hydraviper.data import Derived
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.verify import meaning
 from hydraviper.verify.cells import Box, Cell, divide
+from hydraviper.verify.clock import Clock, OutOfTime
 from hydraviper.verify.frames import Builder, Frame, Needs, leaf_boxes
 from hydraviper.verify.resolve import Rule, Rules, Shape, World
-from hydraviper.verify.solver import Clock, quick, thorough
+from hydraviper.verify.solver import quick, thorough
 
 SECONDS = 60.0  # the most that one property may take
 HOLDS, BROKEN, NOWHERE, UNDECIDED = ANSWERS = ("holds", "broken", "applies nowhere", "undecided")
@@ -140,7 +141,10 @@ def find(
     near, far = rule.seers, world.tied(rule.seers)
     result = Found(None, False)
     for agents in dict.fromkeys((near, far)):
-        result = _find(world, rule, trees, bad, agents, far, clock)
+        try:
+            result = _find(world, rule, trees, bad, agents, far, clock)
+        except OutOfTime:
+            return Found(None, False)
         if result.seen is not None or result.empty:
             break
     return result
@@ -166,7 +170,7 @@ def _find(
         answers = {agent: int(trees[agent].predict(seen[agent][None])[0]) for agent, _ in bad}
         if any(answers[agent] not in forbidden for agent, forbidden in bad):
             return False
-        complete = completed(world, seen, tied)
+        complete = completed(world, seen, tied, clock)
         if complete is not None:
             found.append(complete)
         return complete is not None
@@ -176,10 +180,10 @@ def _find(
         return Found(None, True, True)
     cells: list[Cell] = []
     for settle in (quick, thorough):
-        parts = divide(applies, Needs((), (*needs.choices, *facts.choices)), boxes) if settle is quick else cells
+        parts = divide(applies, Needs((), (*needs.choices, *facts.choices)), boxes, clock) if settle is quick else cells
         left: list[Cell] = []
         for count, cell in enumerate(parts):
-            if clock.left <= 0 or count >= MOST_CELLS:
+            if count >= MOST_CELLS:
                 return Found(None, False)
             empty = settle(cell, confirm, clock)
             if found:
@@ -214,7 +218,9 @@ def _bad_leaves(frame: Frame, agent: int, tree: Tree, forbidden: frozenset[int])
     return [(columns, low[k], high[k]) for k, leaf in enumerate(leaves) if int(tree.action[leaf]) in forbidden]
 
 
-def completed(world: World, seen: Mapping[int, np.ndarray], agents: Sequence[int]) -> dict[int, np.ndarray] | None:
+def completed(
+    world: World, seen: Mapping[int, np.ndarray], agents: Sequence[int], clock: Clock
+) -> dict[int, np.ndarray] | None:
     """Observations with those of further agents that facts tie to them; None if none was found that fit."""
     if all(agent in seen for agent in agents):
         return dict(seen)
@@ -233,8 +239,8 @@ def completed(world: World, seen: Mapping[int, np.ndarray], agents: Sequence[int
             found.append(complete)
         return bool(found)
 
-    for part in divide(cell, facts, []):
-        quick(part, confirm, Clock.of(1.0))
+    for part in divide(cell, facts, [], clock):
+        quick(part, confirm, clock)
         if found:
             return found[0]
     return None

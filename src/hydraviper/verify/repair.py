@@ -44,6 +44,7 @@ def repair(rules: Rules, students: Mapping[int, Tree], observations: Mapping[int
 
     Only what is broken is changed. A joint rule is handed to the agent that it costs least.
     """
+    rules.scene.check_trees(students)
     refuse_impossible(rules, students)
     trees = dict(students)
     assigned: dict[int, int] = {}  # who keeps which joint rule

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 
 from hydraviper.data import InputError
 from hydraviper.verify.cells import Cell, pick
+from hydraviper.verify.clock import Clock, OutOfTime
 from hydraviper.verify.frames import LINK_KINDS, STEP, TINY, Line
 
 MOST_SECONDS = 10.0  # that one question to z3 may take, however much time is left
@@ -23,26 +22,9 @@ _SIDES = 16  # of the polygon that stands for a circle at first
 Confirm = Callable[[list[float]], bool]  # whether the plain columns' values are what is looked for
 
 
-@dataclass(frozen=True)
-class Clock:
-    """When to stop."""
-
-    deadline: float
-
-    @staticmethod
-    def of(seconds: float) -> Clock:
-        """A clock that runs out after some seconds."""
-        return Clock(time.monotonic() + seconds)
-
-    @property
-    def left(self) -> float:
-        """Seconds that are left, at least 0."""
-        return max(0.0, self.deadline - time.monotonic())
-
-
 def quick(cell: Cell, confirm: Confirm, clock: Clock) -> bool:
     """Tell whether a cell is empty for certain, if that does not take long; a point on the way goes to `confirm`."""
-    if _try(cell, confirm):
+    if _try(cell, confirm, clock):
         return False
     if not cell.lines and not len(cell.frame.links):
         return False
@@ -51,7 +33,7 @@ def quick(cell: Cell, confirm: Confirm, clock: Clock) -> bool:
     if answer == "unsat":
         return True
     if model is not None:
-        _near(cell, model, confirm)
+        _near(cell, model, confirm, clock)
     return False
 
 
@@ -59,21 +41,21 @@ def thorough(cell: Cell, confirm: Confirm, clock: Clock) -> bool:
     """The same for what `quick` left open: points away from all borders, and exact circles."""
     for margin in _MARGINS:
         _, model = _ask(cell, clock, margin=margin)
-        if model is not None and _near(cell, model, confirm):
+        if model is not None and _near(cell, model, confirm, clock):
             return False
     if (cell.frame.links[:, 0] != LINK_KINDS["size"]).any():
         return any(_ask(cell, clock, rounded=True, sides=sides)[0] == "unsat" for sides in (8 * _SIDES, 0))
     return False
 
 
-def _try(cell: Cell, confirm: Confirm, near: np.ndarray | None = None, width: float = 0.0) -> bool:
-    values = pick(cell, near, width)
+def _try(cell: Cell, confirm: Confirm, clock: Clock, near: np.ndarray | None = None, width: float = 0.0) -> bool:
+    values = pick(cell, clock, near, width)
     return values is not None and confirm(values)
 
 
-def _near(cell: Cell, model: list[float], confirm: Confirm) -> bool:
+def _near(cell: Cell, model: list[float], confirm: Confirm, clock: Clock) -> bool:
     """Look for a point at a model or close to it."""
-    return confirm(model) or any(_try(cell, confirm, np.array(model), width) for width in _WIDTHS)
+    return confirm(model) or any(_try(cell, confirm, clock, np.array(model), width) for width in _WIDTHS)
 
 
 def _ask(
@@ -82,7 +64,7 @@ def _ask(
     """Ask for a point of the cell; rounded: with room for rounding; sides: of polygons for circles, 0: exact ones."""
     seconds = min(clock.left, MOST_SECONDS)
     if seconds <= 0:
-        return "unknown", None
+        raise OutOfTime
     z3, frame = _z3(), cell.frame
     solver = z3.Solver()
     solver.set("timeout", max(1, int(1000 * seconds)))
