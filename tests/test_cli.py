@@ -39,11 +39,14 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 def refuses(call, sentence, *arguments):
-    """The call is wrong: code 2, one sentence, no traceback, no file touched."""
+    """The call is wrong: code 2, one sentence, with --json as an object as well, no traceback, no file touched."""
     before = snapshot(Path())
     code, printed, complaint = call(*arguments)
     assert code == 2, complaint
-    assert printed == ""
+    if "--json" in arguments:
+        assert json.loads(printed) == {"error": complaint.removeprefix("hydraviper: ").strip(), "exit_code": 2}
+    else:
+        assert printed == ""
     assert sentence in complaint
     assert complaint.startswith("hydraviper: ")
     assert len(complaint.strip().splitlines()) == 1
@@ -142,7 +145,7 @@ def test_an_interrupted_run_is_taken_up_and_ends_the_same(call):
         ("choose one of", ["distill", "chess"]),
         ("has no parameter", ["distill", "cooperative-navigation:wings=2"]),
         ("must be of type int", ["distill", "cooperative-navigation:agents=many"]),
-        ("at least 1 agent", ["distill", "cooperative-navigation:agents=0"]),
+        ("agents must be at least 1", ["distill", "cooperative-navigation:agents=0"]),
         ("physics", ["distill", "cooperative-navigation:physics=quantum"]),
         ("there is no algorithm 'magic'", ["distill", "cooperative-navigation", "--algorithm", "magic"]),
         ("viper is for one agent", ["distill", "cooperative-navigation", "--algorithm", "viper", *QUICK]),

@@ -315,7 +315,7 @@ def test_the_command_writes_a_run_of_its_own(call, distilled):  # noqa: F811
     assert made[1]["held_out"]["after"]["mean"] <= made[1]["held_out"]["before"]["mean"]
     assert "<h2>Refined</h2>" in Path("new/report.html").read_text()
     assert call("evaluate", "new", "--episodes", "20")[0] == 0
-    refuses(call, "not an empty folder", "refine", "run", "--rollouts", "3000", "--out", "new")
+    refuses(call, "already holds something", "refine", "run", "--rollouts", "3000", "--out", "new")
     refuses(call, "--rollouts must be at least", "refine", "run", "--rollouts", "5")
     refuses(call, "is unknown", "refine", "run", "--features", "none")
     refuses(call, "seconds above 0", "refine", "run", "--seconds", "-3")

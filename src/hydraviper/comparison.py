@@ -17,6 +17,7 @@ from hydraviper.algorithm import distill
 from hydraviper.data import Estimate, InputError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts.store import StoredExpert
+from hydraviper.folders import check_new_file
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
 from hydraviper.settings import Settings
@@ -166,7 +167,6 @@ def target(path: Path) -> Path:
     plain = path.with_suffix("") if path.suffix in (".json", ".md") else path
     if not plain.name:
         raise InputError(f"{path} is a folder: pass a file's name with --out.")
-    for taken in (plain.with_name(plain.name + ending) for ending in (".json", ".md")):
-        if taken.exists():
-            raise InputError(f"{taken} already exists: pass another name with --out.")
+    for ending in (".json", ".md"):
+        check_new_file(plain.with_name(plain.name + ending))
     return plain

@@ -27,6 +27,17 @@ class InputError(ValueError):
     """The call or its input is wrong; the message is one sentence that says what to do."""
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an error of the file system name its file: a full disk does not say which one it was."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
 class JobError(RuntimeError):
     """The job was sound but failed; the message is one sentence that says what happened."""
 
@@ -300,8 +311,8 @@ class Estimate:
 class Ledger:
     """Where the budget and the time went: one line per iteration, seconds per step; a file if given one."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = path
+    def __init__(self, path: Path | str | None = None) -> None:
+        self.path = None if path is None else Path(path)
         self.lines: list[dict[str, Any]] = []
         self.notes: list[str] = []  # what a user should know: budgets left, warm-ups cut
         self.seconds: dict[str, float] = dict.fromkeys(STEPS, 0.0)
@@ -334,5 +345,5 @@ class Ledger:
         """Close an iteration."""
         self.lines.append(line)
         if self.path is not None:
-            with self.path.open("a") as file:
+            with naming(self.path), self.path.open("a") as file:
                 file.write(json.dumps(line) + "\n")

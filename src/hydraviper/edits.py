@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hydraviper import pictures
 from hydraviper.data import Estimate, InputError, Rollouts
 from hydraviper.evaluation import over_time, score_fields
+from hydraviper.folders import held
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, HasClock, HasDerived, HasOpponents
 from hydraviper.report import render_report
 from hydraviper.seeding import Purpose, rollout_seeds
+from hydraviper.settings import EPISODES
 from hydraviper.trees import edit, file
 from hydraviper.trees.edit import Wish
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
 from hydraviper.version import __version__
 
+PENDING = "edit.pending"  # what stands beside trees.json after an edit that is under way
+BESIDE = ("summary.json", "report.html")
+RUN_FILES = ("settings.json", "ledger.jsonl", *BESIDE, "trees.json")
+LEFTOVERS = (*(f"{name}.part" for name in ("trees.json", *BESIDE, PENDING)), PENDING)  # of an edit that was killed
 _MEASURED = ("score", "expert", "yardsticks", "measures", "opponents", "over_time")  # of a summary
 
 
@@ -47,7 +56,10 @@ class Measured:
 def usual_episodes(trees: TreesFile, game: Game) -> int:
     """As many as the trees were scored on before their first edit, or what suits the game."""
     score = trees.edits[0]["undo"]["score"] if trees.edits else trees.score
-    return int((score or {}).get("episodes") or game.recommended.evaluation_episodes)
+    episodes = score.get("episodes") if isinstance(score, Mapping) else None
+    if isinstance(episodes, int) and EPISODES.least <= episodes <= EPISODES.most:
+        return episodes
+    return game.recommended.evaluation_episodes
 
 
 def measure(trees: TreesFile, agent: str, wish: Wish, bench: Bench, summary: Mapping[str, Any]) -> Measured:
@@ -55,8 +67,7 @@ def measure(trees: TreesFile, agent: str, wish: Wish, bench: Bench, summary: Map
 
     The edited tree's counts come from the episodes that the edited trees play, labelled by the expert.
     """
-    if bench.episodes < 2:
-        raise InputError(f"--episodes must be at least 2, not {bench.episodes}: one episode has no interval.")
+    EPISODES.check("--episodes", bench.episodes)
     place, students = trees.place(agent), trees.students(bench.game)
     member = [own.name for own in bench.game.agents].index(agent)
     offered = bench.game.derived[member] if isinstance(bench.game, HasDerived) else ()
@@ -65,8 +76,10 @@ def measure(trees: TreesFile, agent: str, wish: Wish, bench: Bench, summary: Map
     before = bench.engine.play(Profile(bench.expert, students), seeds)
     after = bench.engine.play(Profile(bench.expert, {**students, member: edited.tree}), seeds, record=True)
     seen = after.observations or ()
-    tree = edit.recount(edited.tree, seen[member], bench.expert.act(seen, (member,))[:, member])
-    fields = _fields(summary, bench, {**students, member: tree}, after)
+    labels = bench.expert.act(seen, (member,))[:, member]
+    tree = edit.recount(edited.tree, seen[member], labels)
+    with odd_files(Path(str(summary.get("out", "the run's folder")))):
+        fields = _fields(summary, bench, {**students, member: tree}, after)
     record = {
         "agent": agent,
         "node": wish.node,
@@ -75,6 +88,11 @@ def measure(trees: TreesFile, agent: str, wish: Wish, bench: Bench, summary: Map
         "after": edited.after,
         "counts": f"the edited trees played {bench.episodes} episodes (seed {bench.seed}), labelled by the expert",
         "score": _compared(bench, before, after),
+        "agreement": {
+            "observations": len(labels),
+            "before": _agreement(students[member], seen[member], labels),
+            "after": _agreement(tree, seen[member], labels),
+        },
         "undo": {"tree": trees.trees[place].to_json(), "score": trees.score, "mark": _mark(tree)},
         "version": __version__,
     }
@@ -102,7 +120,22 @@ def in_words(record: Mapping[str, Any]) -> str:
     before, after, difference = (Estimate(**score[k], count=0) for k in ("before", "after", "difference"))
     return (
         f"{record['agent']}, node {record['node']}: {record['before']!r} became {record['after']!r}; {score['name']} "
-        f"{before} before, {after} after, {verdict(score)} ({difference.mean:+.2f} ± {difference.ci95:.2f})."
+        f"{before} before, {after} after, {verdict(score)} ({difference.mean:+.2f} ± {difference.ci95:.2f})"
+        f"{_agreement_in_words(record.get('agreement'))}."
+    )
+
+
+def _agreement(tree: Tree, seen: np.ndarray, labels: np.ndarray) -> float:
+    return float((tree.predict(seen) == labels).mean())
+
+
+def _agreement_in_words(known: Mapping[str, Any] | None) -> str:
+    """How often the expert agrees before and after, on the same data; an edit of an older version does not know."""
+    if not known:
+        return ""
+    before, after = (f"{100 * known[when]:.1f} %" for when in ("before", "after"))
+    return (
+        f"; the expert agrees on {before} before and {after} after, of the same {known['observations']:,} observations"
     )
 
 
@@ -133,26 +166,67 @@ def read_summary(run: Path) -> dict[str, Any]:
 
 
 def save(run: Path, old: TreesFile, new: TreesFile, summary: Mapping[str, Any], game: Game | None) -> Path | None:
-    """Write trees.json whole, with summary and report where the run has them; returns the report's path."""
+    """Write the trees, with summary and report where the run has them; returns the report's path.
+
+    The edit happens when trees.json gets its new content, in one step. What stands beside it is noted before, so that
+    `finish` completes an edit that was interrupted just then.
+    """
     path = run / "trees.json" if run.is_dir() else run
-    if file.load(path).to_json() != old.to_json():
-        raise InputError(f"{path} was changed by something else meanwhile: nothing was written, repeat the edit.")
-    contents = {path: json.dumps(new.to_json(), indent=1)}
-    report = None
+    text = json.dumps(new.to_json(), indent=1)
+    beside = {}
     if summary and game is not None:
-        report = run / "report.html"
-        contents[run / "summary.json"] = json.dumps(summary, indent=1)
-        contents[report] = _report(run, new, summary, game)
-    halves = {target: target.with_name(target.name + ".part") for target in contents}
+        with odd_files(run):
+            beside = {"summary.json": json.dumps(summary, indent=1), "report.html": _report(run, new, summary, game)}
+    with held(path.parent):
+        if file.load(path).to_json() != old.to_json():
+            raise InputError(f"{path} was changed by something else meanwhile: nothing was written, repeat the edit.")
+        if beside:
+            file.write_whole(run / PENDING, json.dumps({"trees": _digest(text), "files": beside}))
+        file.write_whole(path, text)
+        if beside:
+            _complete(run)
+    return run / "report.html" if beside else None
+
+
+def copy(run: Path, folder: Path) -> None:
+    """Let a new folder hold what a run's folder holds, so that the edit leaves the run as it is."""
+    sources = {"trees.json": run} if run.is_file() else {name: run / name for name in RUN_FILES}
+    for name, source in sources.items():
+        if source.is_file():
+            file.write_whole(folder / name, source.read_bytes())
+
+
+def finish(run: Path) -> None:
+    """Complete an edit that was interrupted behind its trees; forget one whose trees were never written."""
+    if run.is_dir() and any((run / name).exists() for name in LEFTOVERS):
+        with held(run):
+            _complete(run)
+
+
+def _complete(run: Path) -> None:
     try:
-        for target, half in halves.items():
-            half.write_text(contents[target], encoding="utf-8")
-        for target, half in halves.items():  # all is on the disk: only names change now
-            half.replace(target)
-    finally:
-        for half in halves.values():
-            half.unlink(missing_ok=True)
-    return report
+        noted = json.loads((run / PENDING).read_text(encoding="utf-8"))
+        if noted["trees"] == _digest((run / "trees.json").read_text(encoding="utf-8")):
+            for name in BESIDE:
+                file.write_whole(run / name, str(noted["files"][name]))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        pass  # nothing under way, or nothing that an edit left
+    for name in LEFTOVERS:
+        (run / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def odd_files(run: Path) -> Iterator[None]:
+    """Whatever the files beside the trees say that no run says is the input's fault."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
+        raise InputError(
+            f"the files in {run} do not say what a run's say ({type(error).__name__}: {error}): move its summary.json "
+            "and ledger.jsonl away, or edit a copy of its trees.json."
+        ) from error
 
 
 def after_edit(summary: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,7 +248,7 @@ def after_undo(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 def _report(run: Path, trees: TreesFile, summary: Mapping[str, Any], game: Game) -> str:
     ledger = run / "ledger.jsonl"
-    lines = [json.loads(line) for line in ledger.read_text().splitlines()] if ledger.is_file() else []
+    lines = _ledger_lines(ledger) if ledger.is_file() else []
     notes = [f"Edited by hand: {in_words(record)}" for record in trees.edits]
     if notes:
         notes.append(
@@ -185,6 +259,17 @@ def _report(run: Path, trees: TreesFile, summary: Mapping[str, Any], game: Game)
     teams = [tuple(places[name] for name in team) for team in summary.get("teams", ())] or game.teams
     drawn = pictures.draw(game, teams)
     return render_report(summary, trees.agents, trees.trees, lines, [*summary.get("notes", ()), *notes], drawn)
+
+
+def _ledger_lines(ledger: Path) -> list[dict[str, Any]]:
+    """The ledger's lines up to the first that is torn: a run that was killed ends in the middle of one."""
+    lines = []
+    for line in ledger.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            break
+    return lines
 
 
 # --------------------------------------------------------------------------- numbers
@@ -243,4 +328,8 @@ def _plain(estimate: Estimate) -> dict[str, float]:
 
 def _mark(tree: Tree) -> str:
     """A short name for exactly this tree."""
-    return hashlib.sha256(json.dumps(tree.to_json()).encode()).hexdigest()[:16]
+    return _digest(json.dumps(tree.to_json()))[:16]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.data import Estimate, InputError, Rollouts
+from hydraviper.data import Estimate, Rollouts
 from hydraviper.profile import Profile
 from hydraviper.protocols import CanJam, Engine, Expert, Game, HasClock, HasOpponents, HasYardsticks, Student
 from hydraviper.seeding import Purpose, rollout_seeds
+from hydraviper.settings import EPISODES
 
 SMOOTHED = 3.0  # minutes of the running mean in which a score is followed through an episode
 
@@ -27,8 +28,7 @@ class References:
 
 def play_references(game: Game, expert: Expert, engine: Engine, episodes: int, seed: int = 0) -> References:
     """Play the expert and the game's yardsticks on the seeds of an evaluation."""
-    if episodes < 2:
-        raise InputError(f"--episodes must be at least 2, not {episodes}: one episode has no interval.")
+    EPISODES.check("--episodes", episodes)
     seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, episodes)
     rules = game.yardsticks() if isinstance(game, HasYardsticks) else {}
     return References(

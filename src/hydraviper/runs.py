@@ -6,7 +6,6 @@ it was.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hydraviper import evaluation, pictures, pricing
+from hydraviper import evaluation, folders, pictures, pricing
 from hydraviper.algorithm import Distilled, Progress, distill
 from hydraviper.data import Estimate, InputError, JobError, Ledger
 from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
@@ -61,53 +60,29 @@ class Run:
         } | ({} if self.constraints is None else {"constraints": self.constraints.source})
 
 
-def free_folder(run: Run, parent: Path) -> Path:
-    """A folder of its own for a run that was given none: runs/GAME-ALGORITHM-1, -2, ..., made at once."""
-    with _as_input_error(parent):
-        parent.mkdir(parents=True, exist_ok=True)
-        number = 1
-        while True:
-            folder = parent / f"{run.game.name}-{run.variant.name}-{number}"
-            with suppress(FileExistsError):
-                folder.mkdir()
-                return folder
-            number += 1
-
-
 @contextmanager
-def claimed(run: Run, folder: Path) -> Iterator[None]:
-    """Hold a folder for a run; a run that turns out to be impossible leaves nothing behind."""
-    with _as_input_error(folder):
+def claimed(run: Run, folder: Path | None, parent: Path = Path("runs")) -> Iterator[Path]:
+    """Hold a folder for a run, as given or runs/GAME-ALGORITHM-1, -2, ...; an impossible run leaves nothing behind."""
+    if folder is None:
+        folder = folders.numbered(parent, f"{run.game.name}-{run.variant.name}")
+    with folders.as_input_error(folder):
         _check_folder(run, folder)
         folder.mkdir(parents=True, exist_ok=True)
+        folders.check_file(folder / "settings.json")
+    with folders.held(folder):
+        _check_folder(run, folder)  # what another process left there meanwhile
         resumed = (folder / "settings.json").is_file()
-        ledger = (folder / "ledger.jsonl").open("a")
-    with ledger:
-        try:
-            fcntl.flock(ledger, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"another process is writing to {folder}: wait for it or pass another --out.") from None
-        ledger.truncate(0)
         file.write_whole(folder / "settings.json", json.dumps(run.to_json(), indent=1))
+        (folder / "ledger.jsonl").write_text("")
         try:
-            yield
+            yield folder
         except InputError:
-            if resumed:
-                raise  # what was played before is still worth something
-            for name in ("settings.json", "ledger.jsonl", JOURNAL):
-                (folder / name).unlink(missing_ok=True)
-            with suppress(OSError):
-                folder.rmdir()  # only if nothing else is in it
+            if not resumed:  # else what was played before is still worth something
+                for name in ("settings.json", "ledger.jsonl", JOURNAL):
+                    (folder / name).unlink(missing_ok=True)
+                with suppress(OSError):
+                    folder.rmdir()  # only if nothing else is in it
             raise
-
-
-@contextmanager
-def _as_input_error(folder: Path) -> Iterator[None]:
-    """A folder that cannot be made or written is the caller's choice."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{folder} cannot be used ({error.strerror}): pass another folder with --out.") from None
 
 
 def _check_folder(run: Run, folder: Path) -> None:
@@ -115,7 +90,7 @@ def _check_folder(run: Run, folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: pass a folder with --out.")
     noted = folder / "settings.json"
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and not _is_unused(folder):
         if not noted.is_file():
             raise InputError(f"{folder} holds something that is not a run: pass an empty or a new folder with --out.")
         same = settings_in(folder) == run.to_json()
@@ -124,6 +99,14 @@ def _check_folder(run: Run, folder: Path) -> None:
             raise InputError(f"{folder} already holds this run, finished: pass a new folder with --out.")
         if not same:
             raise InputError(f"{folder} already holds another run: pass a new folder with --out.")
+
+
+def _is_unused(folder: Path) -> bool:
+    """Tell whether nothing is in a folder, or only what a run leaves that was killed while it claimed it."""
+    beginnings = {"ledger.jsonl", "settings.json.part"}
+    inside = list(folder.iterdir())
+    ledger = folder / "ledger.jsonl"
+    return {path.name for path in inside} <= beginnings and not (ledger.is_file() and ledger.stat().st_size)
 
 
 def subject(game: Game) -> str:
@@ -284,7 +267,8 @@ def refine_run(
     found = refine(game, expert, trees.students(game), engine, settings, allowed=allowed, progress=progress)
     seconds = {"total": time.perf_counter() - start, "refine": found.seconds}
     fields = evaluation.evaluate(game, expert, found.students, engine, episodes)
-    made = {**trees.made, "refined": [*trees.made.get("refined", ()), found.to_json()]}
+    before = trees.made.get("refined")
+    made = {**trees.made, "refined": [*(before if isinstance(before, list) else ()), found.to_json()]}
     summary = {
         "game": game.name,
         "algorithm": trees.made["algorithm"],
@@ -322,20 +306,6 @@ def refine_run(
     return summary
 
 
-def new_folder(folder: Path | None, parent: Path, name: str) -> Path:
-    """An empty folder for something made from a run: as given, or parent/NAME-1, -2, ..."""
-    if folder is None:
-        with _as_input_error(parent):
-            parent.mkdir(parents=True, exist_ok=True)
-            number = 1
-            while (parent / f"{name}-{number}").exists():
-                number += 1
-            return parent / f"{name}-{number}"
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is not an empty folder: pass a new one with --out.")
-    return folder
-
-
 def _selection(run: Run, result: Distilled) -> list[dict[str, Any]]:
     return [
         {
@@ -348,10 +318,17 @@ def _selection(run: Run, result: Distilled) -> list[dict[str, Any]]:
     ]
 
 
+def expert_file_in(folder: Path, digest: str) -> str | None:
+    """The expert's file that a run's settings.json names, if it is that of the expert with this hash."""
+    noted = settings_in(folder).get("expert")
+    named = noted.get("file") if isinstance(noted, dict) and noted.get("hash") == digest else None
+    return named if isinstance(named, str) else None
+
+
 def settings_in(folder: Path) -> dict[str, Any]:
     """What a run's settings.json says; nothing if there is none or if it cannot be read."""
     try:
         noted = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return noted if isinstance(noted, dict) else {}

@@ -2,11 +2,46 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from hydraviper.data import InputError
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values that a number may have, and why not others."""
+
+    least: float
+    most: float
+    too_small: str = ""  # a reason, behind a colon
+    too_large: str = ""
+
+    def check(self, name: str, value: float | None) -> None:
+        """Refuse a number outside, with the reason; None was not given."""
+        if value is None or self.least <= value <= self.most:
+            return
+        too_large = value > self.most
+        bound, why = (self.most, self.too_large) if too_large else (self.least, self.too_small)
+        words = f"must be at {'most' if too_large else 'least'} {bound:,}"
+        raise InputError(f"{name} {words}, not {value}{f': {why}' if why else ''}.")
+
+
+_HOURS = "that would take weeks"
+EPISODES = Range(2, 1_000_000, "one episode has no interval", "more fill the memory and narrow no interval")
+TRAINING_EPISODES = Range(1, 100_000_000, "an expert learns from episodes", _HOURS)
+ITERATIONS = Range(1, 10_000, "one student is needed to choose from", "every student is kept until one is chosen")
+BUDGET = Range(1, 100_000_000, "students learn from rollouts", _HOURS)
+DEPTH = Range(1, 20, "a tree asks at least one question", "nobody reads a larger tree")
+LEAVES = Range(2, 2**20, "a tree of one leaf asks nothing", "a tree of depth 20 has no more")
+TEAMS = Range(1, 1000, "agents are split into teams", "no game here has so many agents")
+WORKERS = Range(1, 1024, "somebody has to play", "each is a process or a thread of its own")
+SEEDS = Range(1, 10_000, "a seed is a run", _HOURS)
+SECONDS = Range(0, 10_000_000, "time does not run backwards", "that is four months")
+ROLLOUTS = Range(10, 1_000_000_000, "fewer tell no tree from another", _HOURS)
+UPDATES = Range(1, 100_000_000, "a critic learns by updates", _HOURS)
+SHARE = Range(0, 1, "it is a share", "it is a share")
+SCALE = Range(0, 1e9, "it multiplies a confidence bound", "the bound would drown every score")
 
 SELECTIONS = ("race", "ucb1", "ucb1-normal", "ucb1-expert", "uniform")
 LEARNERS = ("tree", "forest", "mixture")
@@ -37,26 +72,11 @@ class Settings:
     features: str = "plain"  # what trees may ask for: plain, or also what the game derives from the plain ones
 
     def __post_init__(self) -> None:
-        least = {"iterations": 1, "train_budget": 1, "valid_budget": 1, "rollouts_per_iteration": 1, "depth": 1}
-        for name, value in least.items():
-            if getattr(self, name) < value:
-                raise InputError(f"{_option(name)} must be at least {value}, not {getattr(self, name)}.")
+        for name, range_ in _RANGES.items():
+            range_.check(_option(name), getattr(self, name))
         check_seed(self.seed)
-        if self.depth > 20:
-            raise InputError(f"--depth must be at most 20, not {self.depth}: nobody reads a larger tree.")
-        if self.most_leaves is not None and self.most_leaves < 2:
-            raise InputError(f"--leaves must be at least 2, not {self.most_leaves}.")
-        if self.teams < 1:
-            raise InputError(f"--teams must be at least 1, not {self.teams}.")
-        for name in ("drop_quantile", "training_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{_option(name)} must lie between 0 and 1, not {getattr(self, name)}.")
-        if not 0 <= self.refine_seconds < math.inf:
-            raise InputError(f"--refine must be a number of seconds of 0 or more, not {self.refine_seconds}.")
         if self.refine_seconds > 0 and self.learner != "tree":
             raise InputError(f"--refine changes single trees: choose --learner tree, not {self.learner}.")
-        if not 0 <= self.ucb_scale < math.inf:
-            raise InputError(f"--ucb-scale must be a number of 0 or more, not {self.ucb_scale}.")
         choices = {"selection": SELECTIONS, "partition": PARTITIONS, "features": FEATURES, "learner": LEARNERS}
         for name, known in choices.items():
             if getattr(self, name) not in known:
@@ -77,11 +97,29 @@ class Settings:
         return Settings(**values)
 
 
+_RANGES = {
+    "iterations": ITERATIONS,
+    "train_budget": BUDGET,
+    "valid_budget": BUDGET,
+    "rollouts_per_iteration": BUDGET,
+    "depth": DEPTH,
+    "most_leaves": LEAVES,
+    "teams": TEAMS,
+    "drop_quantile": SHARE,
+    "training_share": SHARE,
+    "refine_seconds": SECONDS,
+    "ucb_scale": SCALE,
+}
+
+
 def check_seed(seed: int) -> None:
     """Refuse a seed that random generators cannot take."""
     if not 0 <= seed < 2**63:
         raise InputError(f"--seed must be 0 or more and less than 2 to the 63rd, not {seed}.")
 
 
+_OPTIONS = {"most_leaves": "--leaves", "refine_seconds": "--refine"}
+
+
 def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    return _OPTIONS.get(name) or "--" + name.replace("_", "-")

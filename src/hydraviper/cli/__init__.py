@@ -2,70 +2,101 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
-import traceback
 
-import typer
-from typer.exceptions import TyperException
-
-from hydraviper.cli import (  # each adds its commands
-    distilling,
-    editing,
-    explaining,
-    exporting,
-    proving,
-    refining,
-    showing,
-    studying,
-    training,
-    valuing,
-)
-from hydraviper.cli.common import app, err
-from hydraviper.cli.terminal import prepare
-from hydraviper.data import InputError, JobError
-from hydraviper.version import __version__
-
-__all__ = [
-    "app",
-    "distilling",
-    "editing",
-    "explaining",
-    "exporting",
-    "main",
-    "proving",
-    "refining",
-    "showing",
-    "studying",
-    "training",
-    "valuing",
-]
+__all__ = ["main"]
+EVERYWHERE = ("--debug", "--trust-path")  # options of every command
 
 
 def main() -> None:
     """Run the command line: 0 done, 1 the job failed, 2 the call or its input was wrong, 130 stopped by Ctrl-C."""
-    prepare()
     debug = "--debug" in sys.argv
-    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
-    if arguments == ["--version"]:
-        print(f"hydraviper {__version__}")
-        return
+    arguments = [argument for argument in sys.argv[1:] if argument not in EVERYWHERE]
     try:
-        sys.exit(app(arguments or ["--help"], standalone_mode=False) or 0)
-    except TyperException as error:  # a call that the options do not allow
-        sentence = getattr(error, "format_message", error.__str__)()
-        _fail(error, debug, 2, f"{sentence.removesuffix('.')}: see --help.")
-    except (InputError, JobError) as error:
-        _fail(error, debug, 2 if isinstance(error, InputError) else 1, str(error))
-    except (KeyboardInterrupt, typer.Abort):
-        _fail(None, False, 130, "stopped.")
-    except OSError as error:
-        _fail(error, debug, 1, f"{error.strerror or error}: {error.filename or 'a file'}.")
-    except Exception as error:
-        _fail(error, debug, 1, f"{type(error).__name__}: {error} (repeat with --debug to see where)")
-
-
-def _fail(error: BaseException | None, debug: bool, code: int, sentence: str) -> None:
-    if debug and error is not None:
-        traceback.print_exception(error)
-    err.print(f"hydraviper: {sentence}", highlight=False, soft_wrap=True)
+        code = _answer(arguments)
+        sys.stdout.flush()  # a full disk or a closed pipe shows here, and not when the process ends
+        if code == 130:  # typer has caught Ctrl-C
+            raise KeyboardInterrupt
+    except SystemExit:
+        raise
+    except BaseException as error:
+        code, sentence = _in_words(error)
+        if debug and code != 130:
+            _print_traceback(error)
+        if sentence is None:
+            _let_go_of_the_output()
+        else:
+            _tell(sentence, code, "--json" in arguments)
     sys.exit(code)
+
+
+def _answer(arguments: list[str]) -> int:
+    """Do what was asked for; everything is imported here, so that Ctrl-C is understood meanwhile."""
+    if arguments == ["--version"]:
+        from hydraviper.version import __version__
+
+        print(f"hydraviper {__version__}")
+        return 0
+    from hydraviper import kernel_cache
+    from hydraviper.cli.commands import app
+    from hydraviper.cli.terminal import prepare
+
+    prepare()
+    if kernel_cache.note:
+        _print_line(f"Note: {kernel_cache.note}")
+    return app(arguments or ["--help"], standalone_mode=False) or 0
+
+
+def _in_words(error: BaseException) -> tuple[int, str | None]:
+    """The exit code of an error, and the sentence that a user sees; None if nobody listens any more."""
+    if isinstance(error, KeyboardInterrupt):
+        return 130, "stopped."
+    if isinstance(error, BrokenPipeError):
+        return 1, None
+    from typer.exceptions import Abort, TyperException
+
+    from hydraviper.data import InputError, JobError
+
+    if isinstance(error, Abort):
+        return 130, "stopped."
+    if isinstance(error, InputError | JobError):
+        return (2 if isinstance(error, InputError) else 1), str(error)
+    if isinstance(error, TyperException):  # a call that the options do not allow
+        sentence = getattr(error, "format_message", error.__str__)()
+        return 2, f"{sentence.removesuffix('.')}: see --help."
+    if isinstance(error, OSError):
+        return 1, f"{error.strerror or error}: {error.filename or 'the output, or a file without a name'}."
+    return 1, f"{type(error).__name__}: {error} (repeat with --debug to see where)"
+
+
+def _tell(sentence: str, code: int, as_json: bool) -> None:
+    """The sentence for people, and with --json an object for programs."""
+    _print_line(f"hydraviper: {sentence}")
+    try:
+        if as_json:
+            print(json.dumps({"error": sentence, "exit_code": code}))
+        sys.stdout.flush()
+    except OSError:
+        _let_go_of_the_output()
+
+
+def _print_line(line: str) -> None:
+    if "hydraviper.cli.commands" not in sys.modules:  # stopped while things were being imported
+        print(line, file=sys.stderr)
+        return
+    from hydraviper.cli.common import err
+
+    err.print(line, highlight=False, soft_wrap=True)
+
+
+def _print_traceback(error: BaseException) -> None:
+    import traceback
+
+    traceback.print_exception(error)
+
+
+def _let_go_of_the_output() -> None:
+    """Write nowhere from now on: whoever read the output has gone, or it is full."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -16,13 +16,25 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hydraviper import runs
+from hydraviper.cli import trust
 from hydraviper.cli.terminal import console
 from hydraviper.data import InputError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game, HasDerived
-from hydraviper.settings import SELECTIONS, Settings
+from hydraviper.settings import (
+    BUDGET,
+    DEPTH,
+    EPISODES,
+    ITERATIONS,
+    LEAVES,
+    SELECTIONS,
+    WORKERS,
+    Range,
+    Settings,
+    check_seed,
+)
 from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
 from hydraviper.variants import VARIANTS, Variant
@@ -31,7 +43,8 @@ from hydraviper.verify.constraints import Constraints, guard
 from hydraviper.verify.resolve import rules_for
 
 app = typer.Typer(
-    help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy.",
+    help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy. Every command "
+    "also knows --debug (where an error came from) and --trust-path (open a file that a run of somebody else names).",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -47,6 +60,21 @@ class Budget(StrEnum):
     high = "high"
 
 
+def within(name: str, allowed: Range) -> Callable[[Any], Any]:
+    """What refuses an option's number outside its range, before any work is done."""
+
+    def check(value: Any) -> Any:
+        allowed.check(name, value)
+        return value
+
+    return check
+
+
+def _seed(value: int) -> int:
+    check_seed(value)
+    return value
+
+
 GameName = Annotated[str, typer.Argument(metavar="GAME", help="A game by name, e.g. cooperative-navigation:agents=4.")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a trees.json.")]
 AgentName = Annotated[str | None, typer.Option("--agent", help="One agent's tree; default: all.")]
@@ -54,15 +82,32 @@ ExpertFile = Annotated[
     Path | None,
     typer.Option("--expert", help="A file made by `train`, or a name (idqn, mplight, ...) for one that ships."),
 ]
-Workers = Annotated[int, typer.Option(help="Cores to use; the result does not depend on it.")]
-Seed = Annotated[int, typer.Option(help="Names every random choice.")]
+Workers = Annotated[
+    int, typer.Option(help="Cores to use; the result does not depend on it.", callback=within("--workers", WORKERS))
+]
+Seed = Annotated[int, typer.Option(help="Names every random choice.", callback=_seed)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 BudgetChoice = Annotated[Budget, typer.Option(help="The game's low or high budget of rollouts.")]
-TrainBudget = Annotated[int | None, typer.Option(help="Training rollouts, instead of --budget's.")]
-ValidBudget = Annotated[int | None, typer.Option(help="Validation rollouts, instead of --budget's.")]
-Iterations = Annotated[int, typer.Option(help="Students per agent, of which one is chosen.")]
-Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.")]
-Episodes = Annotated[int | None, typer.Option(help="Unseen episodes to score on; default: what suits the game.")]
+TrainBudget = Annotated[
+    int | None,
+    typer.Option(help="Training rollouts, instead of --budget's.", callback=within("--train-budget", BUDGET)),
+]
+ValidBudget = Annotated[
+    int | None,
+    typer.Option(help="Validation rollouts, instead of --budget's.", callback=within("--valid-budget", BUDGET)),
+]
+Iterations = Annotated[
+    int,
+    typer.Option(help="Students per agent, of which one is chosen.", callback=within("--iterations", ITERATIONS)),
+]
+Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.", callback=within("--depth", DEPTH))]
+Leaves = Annotated[int | None, typer.Option(help="The most leaves of a tree.", callback=within("--leaves", LEAVES))]
+Episodes = Annotated[
+    int | None,
+    typer.Option(
+        help="Unseen episodes to score on; default: what suits the game.", callback=within("--episodes", EPISODES)
+    ),
+]
 FeatureChoice = Annotated[str, typer.Option(help="plain, or derived: distances, differences of distances or queues.")]
 ConstraintsFile = Annotated[
     Path | None,
@@ -76,11 +121,25 @@ Selection = Annotated[
 CORES = os.cpu_count() or 1
 
 
+def game_named(spec: str) -> Game:
+    """The game that the user names."""
+    path = catalogue.named_file(spec)
+    if path is not None:
+        trust.named(path)
+    return catalogue.make(spec)
+
+
+def game_of(trees: file.TreesFile) -> Game:
+    """The game that trees were made for; a file that it lies in is opened only if the user knows it."""
+    path = catalogue.named_file(trees.game, trees.parameters)
+    if path is not None:
+        trust.ask(path)
+    return catalogue.make(trees.game, trees.parameters)
+
+
 def game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, store.StoredExpert]:
     """The game of a name, and its expert: the shipped one, or the one in a file."""
-    if workers < 1:
-        raise InputError(f"--workers must be at least 1, not {workers}.")
-    game = catalogue.make(spec)
+    game = game_named(spec)
     expert = _expert(path, game)
     if expert.about.get("parameters", dict(game.parameters)) != dict(game.parameters):
         err.print(f"Note: the expert was trained with {expert.about['parameters']}, not {dict(game.parameters)}.")
@@ -89,11 +148,8 @@ def game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, s
 
 def expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, workers: int) -> store.StoredExpert:
     """The expert that made the trees: as given, as the run's folder says, or the shipped one."""
-    if workers < 1:
-        raise InputError(f"--workers must be at least 1, not {workers}.")
     if path is None:
-        noted = runs.settings_in(run if run.is_dir() else run.parent).get("expert")
-        named = noted.get("file") if isinstance(noted, dict) and noted.get("hash") == trees.made["expert"] else None
+        named = runs.expert_file_in(run if run.is_dir() else run.parent, trees.made["expert"])
         path = None if named is None else Path(named)
     if path is None:
         made_by = (expert for expert in store.all_shipped(game) if store.digest(expert) == trees.made["expert"])
@@ -165,12 +221,6 @@ def variant_named(name: str) -> Variant:
     return VARIANTS[name]
 
 
-def check_episodes(episodes: int) -> None:
-    """Refuse to score on so few episodes that there is no interval."""
-    if episodes < 2:
-        raise InputError(f"--episodes must be at least 2, not {episodes}: one episode has no interval.")
-
-
 def command_line(without: Collection[str] = ()) -> str:
     """What was typed, without some options and their values."""
     words = iter(sys.argv[1:])
@@ -201,11 +251,3 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     finally:
         if tasks:
             bar.stop()
-
-
-def point_to_latest(folder: Path) -> None:
-    """Let runs/latest be this run."""
-    link = folder.parent / "latest"
-    if link.is_symlink() or not link.exists():
-        link.unlink(missing_ok=True)
-        link.symlink_to(folder.name)

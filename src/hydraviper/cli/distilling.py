@@ -23,6 +23,7 @@ from hydraviper.cli.common import (
     GameName,
     Iterations,
     Learner,
+    Leaves,
     RunPath,
     Seed,
     Selection,
@@ -30,23 +31,23 @@ from hydraviper.cli.common import (
     ValidBudget,
     Workers,
     app,
-    check_episodes,
     command_line,
     constraints_for,
     engine_for,
     expert_of,
     game_and_expert,
+    game_of,
     is_file,
     out,
-    point_to_latest,
     progress_bar,
     settings_for,
     variant_named,
+    within,
 )
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
-from hydraviper.games import catalogue
-from hydraviper.settings import PARTITIONS, Settings, check_seed
+from hydraviper.folders import point_to_latest
+from hydraviper.settings import PARTITIONS, SEEDS, Settings
 from hydraviper.trees import file
 from hydraviper.variants import VARIANTS
 
@@ -60,7 +61,7 @@ def distill(
     valid_budget: ValidBudget = None,
     iterations: Iterations = 100,
     depth: Depth = 4,
-    leaves: Annotated[int | None, typer.Option(help="The most leaves of a tree.")] = None,
+    leaves: Leaves = None,
     features: FeatureChoice = Settings.features,
     seed: Seed = 0,
     partition: Annotated[str, typer.Option(help=f"How agents are split into teams: {', '.join(PARTITIONS)}.")] = "none",
@@ -108,13 +109,10 @@ def distill(
         raise InputError(f"--price {prices!r} is unknown: choose one of {', '.join(runs.PRICES)}.")
     path = str(expert.resolve()) if expert and is_file(expert) else None
     run = runs.Run(made, teacher, variant_named(algorithm), settings, path, keeping, prices)
-    folder = out_folder or runs.free_folder(run, Path("runs"))
     episodes = made.recommended.evaluation_episodes if episodes is None else episodes
-    check_episodes(episodes)
-    with runs.claimed(run, folder), progress_bar(as_json) as show, engine_for(made, workers) as place:
+    with runs.claimed(run, out_folder) as folder, progress_bar(as_json) as show, engine_for(made, workers) as place:
         summary = runs.execute(run, folder, place, episodes, command_line(), show)
-    if out_folder is None:
-        point_to_latest(folder)
+    point_to_latest(folder)
     print(json.dumps(summary)) if as_json else print_summary(summary)
 
 
@@ -129,10 +127,9 @@ def evaluate(
 ) -> None:
     """Score trees, expert and yardsticks on the same unseen episodes."""
     trees = file.load(run)
-    made = catalogue.make(trees.game, trees.parameters)
+    made = game_of(trees)
     students = trees.students(made)
     teacher = expert_of(run, trees, made, expert, workers)
-    check_seed(seed)
     with engine_for(made, workers) as place:
         count = made.recommended.evaluation_episodes if episodes is None else episodes
         fields = evaluation.evaluate(made, teacher, students, place, count, seed)
@@ -144,7 +141,7 @@ def evaluate(
 def compare(
     game: GameName,
     algorithms: Annotated[str, typer.Option(help="Names with commas between.")] = "imitation,iviper,maviper,hydraviper",
-    seeds: Annotated[int, typer.Option(help="How many seeds each.")] = 3,
+    seeds: Annotated[int, typer.Option(help="How many seeds each.", callback=within("--seeds", SEEDS))] = 3,
     budget: BudgetChoice = Budget.low,
     train_budget: TrainBudget = None,
     valid_budget: ValidBudget = None,
@@ -176,9 +173,6 @@ def compare(
         drop_quantile=drop_quantile,
     )
     count = made.recommended.evaluation_episodes if episodes is None else episodes
-    check_episodes(count)
-    if seeds < 1:
-        raise InputError(f"--seeds must be at least 1, not {seeds}.")
     target = None if out_file is None else comparison.target(out_file)
     with progress_bar(as_json) as show:
         result = comparison.compare(made, teacher, variants, settings, seeds, count, workers, show)

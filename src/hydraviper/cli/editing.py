@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,11 +20,13 @@ from hydraviper.cli.common import (
     app,
     engine_for,
     expert_of,
+    game_of,
     out,
+    within,
 )
 from hydraviper.data import InputError
-from hydraviper.games import catalogue
-from hydraviper.settings import check_seed
+from hydraviper.folders import new_folder, point_to_latest
+from hydraviper.settings import EPISODES
 from hydraviper.trees import edit as tree_edit
 from hydraviper.trees import file
 from hydraviper.trees.words import to_text
@@ -43,35 +46,49 @@ def edit(
     right: Annotated[str | None, typer.Option(help="The split's answer where no; default: what was there.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take back the last edit.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost and write nothing.")] = False,
-    episodes: Annotated[int | None, typer.Option(help="Episodes to compare on; default: as of the run.")] = None,
+    episodes: Annotated[
+        int | None,
+        typer.Option(help="Episodes to compare on; default: as of the run.", callback=within("--episodes", EPISODES)),
+    ] = None,
     seed: Seed = 0,
     expert: ExpertFile = None,
     workers: Workers = CORES,
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", help="A new folder for the edited run; default: RUN itself, see --undo.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Change a tree by hand, see what that costs on the same episodes, keep a record, undo it."""
-    trees = file.load(run)
     run = edits.home(run)
+    edits.finish(run)
+    trees = file.load(run)
     summary = edits.read_summary(run)
     if undo:
-        if dry_run or cut or any(v is not None for v in (agent, node, threshold, feature, action, split, left, right)):
+        others = agent, node, threshold, feature, action, split, left, right, out_folder
+        if dry_run or cut or any(value is not None for value in others):
             raise InputError("--undo takes back the last edit, whatever it was: pass it alone.")
         _undo(run, trees, summary, as_json)
         return
     if agent is None or node is None:
         raise InputError("say which node to change: pass --agent and --node (`hydraviper show` lists them), or --undo.")
     wish = tree_edit.Wish(node, threshold, feature, action, cut, split, left, right)
-    check_seed(seed)
     place = trees.place(agent)
-    game = catalogue.make(trees.game, trees.parameters)
+    game = game_of(trees)
     teacher = expert_of(run, trees, game, expert, workers)
     episodes = edits.usual_episodes(trees, game) if episodes is None else episodes
-    with engine_for(game, workers) as engine:
+    other = nullcontext() if out_folder is None or dry_run else new_folder(out_folder, Path("runs"), "edited")
+    with other as folder, engine_for(game, workers) as engine:
         bench = edits.Bench(game, teacher, engine, episodes, seed)
         measured = edits.measure(trees, agent, wish, bench, summary)
+        if folder is not None:
+            edits.copy(run, folder)
+            run = folder
     report = None
     if not dry_run:
-        report = edits.save(run, trees, measured.trees, edits.after_edit(summary, measured.fields), game)
+        with edits.odd_files(run):
+            fields = edits.after_edit(summary, measured.fields)
+        report = edits.save(run, trees, measured.trees, fields, game)
+        _now_latest(run)
     record = {key: value for key, value in measured.trees.edits[-1].items() if key != "undo"}
     if as_json:
         print(json.dumps({"run": str(run), **record, "written": not dry_run, "report": _path(report)}))
@@ -87,8 +104,9 @@ def edit(
 def _undo(run: Path, trees: file.TreesFile, summary: dict[str, Any], as_json: bool) -> None:
     back = edits.undo(trees)
     last = trees.edits[-1]
-    game = catalogue.make(trees.game, trees.parameters) if summary else None  # it draws itself in the report
+    game = game_of(trees) if summary else None  # it draws itself in the report
     report = edits.save(run, trees, back, edits.after_undo(summary), game)
+    _now_latest(run)
     if as_json:
         undone = {key: last[key] for key in ("agent", "node", "what", "before", "after")}
         left = len(back.edits)
@@ -97,6 +115,11 @@ def _undo(run: Path, trees: file.TreesFile, summary: dict[str, Any], as_json: bo
     node = f"node {last['node']} of {last['agent']}"
     out.print(f"{node} is {last['before']!r} again; edits left: {len(back.edits)}", highlight=False, soft_wrap=True)
     _tell(run, report)
+
+
+def _now_latest(run: Path) -> None:
+    if run.is_dir():  # a trees.json by itself is no run
+        point_to_latest(run)
 
 
 def _tell(run: Path, report: Path | None) -> None:

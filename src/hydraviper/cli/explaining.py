@@ -11,9 +11,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from hydraviper.cli.common import AsJson, ExpertFile, RunPath, Seed, app, expert_of
+from hydraviper.cli.common import AsJson, ExpertFile, RunPath, Seed, app, expert_of, game_of
 from hydraviper.data import InputError
-from hydraviper.games import catalogue
 from hydraviper.profile import Profile
 from hydraviper.rollout import play
 from hydraviper.seeding import Purpose, rollout_seeds
@@ -78,7 +77,7 @@ def _replayed(
     check_seed(seed)
     if episode < 0 or step < 0:
         raise InputError("--episode and --step count from 0.")
-    game = catalogue.make(trees.game, trees.parameters)
+    game = game_of(trees)
     students = trees.students(game)
     teacher = expert_of(run, trees, game, expert, 1)
     seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, 1, episode)

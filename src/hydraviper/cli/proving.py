@@ -20,15 +20,16 @@ from hydraviper.cli.common import (
     RunPath,
     Workers,
     app,
-    check_episodes,
     command_line,
     engine_for,
     expert_of,
+    game_of,
     out,
 )
 from hydraviper.cli.printing import with_interval
 from hydraviper.data import InputError, Knowledge
-from hydraviper.games import catalogue, traffic_facts
+from hydraviper.folders import new_folder, point_to_latest
+from hydraviper.games import traffic_facts
 from hydraviper.profile import Profile
 from hydraviper.protocols import Game
 from hydraviper.seeding import Purpose, rollout_seeds
@@ -105,7 +106,7 @@ def repair(
     """Change trees as little as lets them have all properties, and say what that costs; RUN itself stays as it is."""
     trees = file.load(run)
     own = None if properties is None else book.load(properties)
-    game = catalogue.make(trees.game, trees.parameters)
+    game = game_of(trees)
     students = trees.students(game)
     rules = rules_for(game, own, students)
     refuse_impossible(rules, students)
@@ -113,27 +114,28 @@ def repair(
     if not 1 <= deepest <= 20:
         raise InputError(f"--depth must lie between 1 and 20, not {deepest}.")
     count = game.recommended.evaluation_episodes if episodes is None else episodes
-    check_episodes(count)
-    folder = _target(run, out_folder)
-    teacher = expert_of(run, trees, game, expert, workers)
-    with engine_for(game, workers) as place:
+    beside = (run if run.is_dir() else run.parent).resolve()
+    target = new_folder(out_folder, beside.parent, f"{beside.name}-repaired")
+    with target as folder, engine_for(game, workers) as place:
+        teacher = expert_of(run, trees, game, expert, workers)
         seeds = rollout_seeds(0, Purpose.REFINE, 0, min(count, 100))
         seen = place.play(Profile(teacher, students), seeds, record=True).observations or ()
         mended = mend(rules, students, {i: seen[i] for i in students}, deepest)
         scored = rollout_seeds(0, Purpose.EVALUATE, 0, count)
         profiles = [Profile(teacher, students), Profile(teacher, mended.students)]
         played = place.play_many(profiles, [scored, scored])
-    before, after = (game.score.of(rollouts.returns) for rollouts in played)
-    summary = _summary(trees, game, mended.to_json(rules), pricing.paired(game, before, after), count)
-    summary |= {"out": str(folder), "command": command_line(), "properties": list(rules.names)}
-    _write(run, trees, game, mended.students, summary, own, folder)
+        before, after = (game.score.of(rollouts.returns) for rollouts in played)
+        summary = _summary(trees, game, mended.to_json(rules), pricing.paired(game, before, after), count)
+        summary |= {"out": str(folder), "command": command_line(), "properties": list(rules.names)}
+        _write(run, trees, game, mended.students, summary, own, folder)
+    point_to_latest(folder)
     print(json.dumps(summary)) if as_json else _print_repair(summary)
 
 
 def _rules(trees: file.TreesFile, own: book.Properties | None) -> tuple[Rules, dict[int, Tree], Game | None]:
     """The rules for a run's trees, the trees by agent, and the game, which is not needed for all."""
     try:
-        game = catalogue.make(trees.game, trees.parameters)
+        game = game_of(trees)
     except InputError as error:
         signals = traffic_facts.looks_like_signals(trees.agents)
         known = traffic_facts.knowledge(trees.agents) if signals else Knowledge()
@@ -180,18 +182,6 @@ def _print_answers(rules: Rules, students: Mapping[int, Tree], answers: list[Ans
             out.print(f"\n{answer.property}: {problem}", highlight=False, soft_wrap=True)
 
 
-def _target(run: Path, folder: Path | None) -> Path:
-    """A folder that is not there yet."""
-    if folder is None:
-        base = (run if run.is_dir() else run.parent).resolve()
-        number = 1
-        while (folder := base.with_name(f"{base.name}-repaired-{number}")).exists():
-            number += 1
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} already holds something: pass a new folder with --out.")
-    return folder
-
-
 def _summary(
     trees: file.TreesFile, game: Game, change: dict[str, Any], costs: dict[str, Any], episodes: int
 ) -> dict[str, Any]:
@@ -225,15 +215,12 @@ def _write(
         score=summary["score"],
     )
     noted = runs.settings_in(run if run.is_dir() else run.parent)
-    try:
-        if noted:
-            file.write_whole(folder / "settings.json", json.dumps(noted, indent=1))
-        if own is not None:
-            file.write_whole(folder / "properties.toml", own.source)
-        file.write_whole(folder / "summary.json", json.dumps(summary, indent=1))
-        file.save(document, folder / "trees.json")
-    except OSError as error:
-        raise InputError(f"{folder} cannot be used ({error.strerror}): pass another folder with --out.") from None
+    if noted:
+        file.write_whole(folder / "settings.json", json.dumps(noted, indent=1))
+    if own is not None:
+        file.write_whole(folder / "properties.toml", own.source)
+    file.write_whole(folder / "summary.json", json.dumps(summary, indent=1))
+    file.save(document, folder / "trees.json")
 
 
 def _print_repair(summary: dict[str, Any]) -> None:

@@ -15,21 +15,24 @@ from hydraviper.cli.common import (
     Episodes,
     ExpertFile,
     FeatureChoice,
+    Leaves,
     RunPath,
     Seed,
     Workers,
     app,
-    check_episodes,
     command_line,
     engine_for,
     expert_of,
+    game_of,
     is_file,
     kept_by,
     out,
     progress_bar,
+    within,
 )
 from hydraviper.cli.printing import print_refined, print_scores
-from hydraviper.games import catalogue
+from hydraviper.folders import new_folder, point_to_latest
+from hydraviper.settings import DEPTH, ROLLOUTS
 from hydraviper.steps.refine import RefineSettings
 from hydraviper.trees import file
 
@@ -37,11 +40,19 @@ from hydraviper.trees import file
 @app.command()
 def refine(
     run: RunPath,
-    seconds: Annotated[float | None, typer.Option(help="How long to search; such a result cannot repeat.")] = None,
-    rollouts: Annotated[int | None, typer.Option(help="Episodes to play instead; such a result repeats.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="How long to search, above 0; such a result cannot repeat.")
+    ] = None,
+    rollouts: Annotated[
+        int | None,
+        typer.Option(help="Episodes to play instead; such a result repeats.", callback=within("--rollouts", ROLLOUTS)),
+    ] = None,
     features: FeatureChoice = "plain",
-    depth: Annotated[int | None, typer.Option(help="The most questions of a tree; default: as now.")] = None,
-    leaves: Annotated[int | None, typer.Option(help="The most leaves of a tree.")] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(help="The most questions of a tree; default: as now.", callback=within("--depth", DEPTH)),
+    ] = None,
+    leaves: Leaves = None,
     seed: Seed = 0,
     expert: ExpertFile = None,
     workers: Workers = CORES,
@@ -51,18 +62,18 @@ def refine(
 ) -> None:
     """Search directly for better trees; never worse on held-out episodes than those of the run."""
     trees = file.load(run)
-    game = catalogue.make(trees.game, trees.parameters)
+    game = game_of(trees)
     trees.students(game)  # refuses trees of another game before anything is played
     settings = RefineSettings(seconds, rollouts, features, seed, depth, leaves)
     teacher = expert_of(run, trees, game, expert, workers)
     count = game.recommended.evaluation_episodes if episodes is None else episodes
-    check_episodes(count)
-    folder = runs.new_folder(out_folder, Path("runs"), f"{game.name}-refined")
-    noted = runs.settings_in(run if run.is_dir() else run.parent).get("expert") or {}
-    expert_file = str(expert.resolve()) if expert and is_file(expert) else noted.get("file")
-    with progress_bar(as_json) as show, engine_for(game, workers) as place:
+    noted = runs.expert_file_in(run if run.is_dir() else run.parent, trees.made["expert"])
+    expert_file = str(expert.resolve()) if expert and is_file(expert) else noted
+    target = new_folder(out_folder, Path("runs"), f"{game.name}-refined")
+    with target as folder, progress_bar(as_json) as show, engine_for(game, workers) as place:
         given = trees, game, teacher, settings, place, count, expert_file, folder, command_line(), show
         summary = runs.refine_run(*given, kept_by(trees, game))
+    point_to_latest(folder)
     if as_json:
         print(json.dumps(summary))
         return

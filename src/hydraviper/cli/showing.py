@@ -11,10 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from hydraviper import edits
-from hydraviper.cli.common import AgentName, GameName, RunPath, app, err
+from hydraviper.cli.common import AgentName, GameName, RunPath, app, err, game_named, game_of
 from hydraviper.cli.terminal import print_document
 from hydraviper.data import Icons, InputError, Team
-from hydraviper.games import catalogue
 from hydraviper.protocols import Game, HasPictures
 from hydraviper.timeline import time_chart
 from hydraviper.trees import file
@@ -55,7 +54,7 @@ def show(
         case ShowFormat.dot:
             print_document(to_dot(trees))
         case ShowFormat.map:
-            game = catalogue.make(trees.game, trees.parameters)
+            game = game_of(trees)
             print_document(_map(game, _teams(game, _summary(run).get("teams"))))
         case ShowFormat.queues:
             print_document(_queues(run))
@@ -85,7 +84,7 @@ def drawing(trees: file.TreesFile) -> str:
 @app.command("map")
 def draw_map(game: GameName) -> None:
     """Draw a road network with its signals numbered (SVG), before anything is trained."""
-    made = catalogue.make(game)
+    made = game_named(game)
     print_document(_map(made, made.teams))
 
 
@@ -105,7 +104,7 @@ def _queues(run: Path) -> str:
 def _icons(trees: file.TreesFile) -> Icons | None:
     """What the game draws for an agent's actions; nothing if it cannot draw, or cannot be made here."""
     try:
-        game = catalogue.make(trees.game, trees.parameters)
+        game = game_of(trees)
         agent = min(trees.students(game))  # raises if the trees belong to another version of the game
     except InputError as error:
         err.print(f"Note: the drawing has no pictures of the actions ({error})", style="yellow")

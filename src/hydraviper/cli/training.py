@@ -22,16 +22,19 @@ from hydraviper.cli.common import (
     Workers,
     app,
     engine_for,
+    game_named,
     out,
     progress_bar,
+    within,
 )
 from hydraviper.cli.printing import print_scores
 from hydraviper.data import InputError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
+from hydraviper.folders import check_new_file
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
-from hydraviper.settings import check_seed
+from hydraviper.settings import TRAINING_EPISODES
 
 
 @app.command()
@@ -63,7 +66,9 @@ def train(
     algorithm: Annotated[
         str | None, typer.Option(help=f"{', '.join(TRAINED_BY)}; default: what suits the game.")
     ] = None,
-    episodes: Annotated[int | None, typer.Option(help="Episodes to train for.")] = None,
+    episodes: Annotated[
+        int | None, typer.Option(help="Episodes to train for.", callback=within("--episodes", TRAINING_EPISODES))
+    ] = None,
     seed: Seed = 0,
     workers: Workers = CORES,
     out_file: Annotated[Path | None, typer.Option("--out", help="Where the expert goes.")] = None,
@@ -72,15 +77,11 @@ def train(
     """Train an expert for a game."""
     if algorithm not in (None, *TRAINERS):
         raise InputError(f"there is no way to train called {algorithm!r}: choose one of {', '.join(TRAINERS)}.")
-    check_seed(seed)
-    if episodes is not None and episodes < 1:
-        raise InputError(f"--episodes must be at least 1, not {episodes}.")
-    made = catalogue.make(game)
+    made = game_named(game)
     # a game that steps many episodes at once feeds joint critics; one that does not must learn from few samples
     algorithm = algorithm or ("maddpg" if made.width is None else "idqn")
     path = out_file or Path(f"{made.name}-{algorithm}-{seed}.safetensors")
-    if path.exists():
-        raise InputError(f"{path} already exists: pass another file with --out.")
+    check_new_file(path)
     changed = {"seed": seed} | ({} if episodes is None else {"episodes": episodes})
     with progress_bar(as_json) as show, engine_for(made, workers) as engine:
         try:

@@ -22,18 +22,20 @@ from hydraviper.cli.common import (
     app,
     engine_for,
     game_and_expert,
+    game_named,
     out,
     progress_bar,
+    within,
 )
 from hydraviper.data import InputError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.networks import CriticExpert
-from hydraviper.games import catalogue
+from hydraviper.folders import check_new_file
 from hydraviper.protocols import Engine, Game, Policy
 from hydraviper.runs import subject
-from hydraviper.settings import check_seed
+from hydraviper.settings import ROLLOUTS, UPDATES
 
 
 @app.command()
@@ -43,15 +45,21 @@ def critic(
     yardstick: Annotated[
         str | None, typer.Option(help="Fit to one of the game's own rules instead, by its name in `evaluate`.")
     ] = None,
-    rollouts: Annotated[int | None, typer.Option(help="Rollouts to fit to; default: 2,000, or 60 in traffic.")] = None,
-    updates: Annotated[int | None, typer.Option(help="Steps of learning.")] = None,
+    rollouts: Annotated[
+        int | None,
+        typer.Option(
+            help="Rollouts to fit to; default: 2,000, or 60 in traffic.", callback=within("--rollouts", ROLLOUTS)
+        ),
+    ] = None,
+    updates: Annotated[
+        int | None, typer.Option(help="Steps of learning.", callback=within("--updates", UPDATES))
+    ] = None,
     seed: Seed = 0,
     workers: Workers = CORES,
     out_file: Annotated[Path | None, typer.Option("--out", help="Where the expert with its critics goes.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit joint critics to an expert or a rule, so that it can be split into teams and weighed as one."""
-    check_seed(seed)
     made, policy = _policy(game, expert, yardstick, workers)
     about = getattr(policy, "about", {})
     try:
@@ -60,16 +68,11 @@ def critic(
         raise InputError(f"fitting critics needs the package {error.name}: install hydraviper[train].") from None
     quick = made.width is None
     counts = {"rollouts": (2000 if quick else 60) if rollouts is None else rollouts, "checks": 200 if quick else 6}
-    if counts["rollouts"] < 10:
-        raise InputError(f"--rollouts must be at least 10, not {rollouts}.")
-    if updates is not None and updates < 1:
-        raise InputError(f"--updates must be at least 1, not {updates}.")
     changed: dict[str, Any] = counts | _discount(about) | ({} if updates is None else {"updates": updates})
     settings = critics.CriticSettings(seed=seed, **changed)
     name = yardstick or str(about.get("algorithm", "expert"))
     path = out_file or Path(f"{made.name}-{name.replace(' ', '-')}-critic-{seed}.safetensors")
-    if path.exists():
-        raise InputError(f"{path} already exists: pass another file with --out.")
+    check_new_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     journal = path.with_name(path.name + ".rollouts")
     with progress_bar(as_json) as show, engine_for(made, workers) as place:
@@ -97,9 +100,7 @@ def _policy(game: str, expert: Path | None, yardstick: str | None, workers: int)
         return made, teacher.policy if isinstance(teacher, CriticExpert) else teacher
     if expert is not None:
         raise InputError("critics are fitted to one policy: pass --expert or --yardstick, not both.")
-    if workers < 1:
-        raise InputError(f"--workers must be at least 1, not {workers}.")
-    made = catalogue.make(game)
+    made = game_named(game)
     return made, store.yardstick(made, yardstick)
 
 

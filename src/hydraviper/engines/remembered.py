@@ -20,7 +20,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from hydraviper.data import Rollouts
+from hydraviper.data import Rollouts, naming
 from hydraviper.engines.workers import Done, Work
 from hydraviper.protocols import Engine, Policy
 
@@ -150,7 +150,7 @@ class Journal:
 
     def write(self, key: bytes, content: bytes) -> None:
         """Add a record; it is in the file, and not in this process only, when this returns."""
-        with self.path.open("ab") as file:
+        with naming(self.path), self.path.open("ab") as file:
             start = file.tell() + _HEAD.size
             file.write(_HEAD.pack(_MAGIC, key, len(content), zlib.crc32(key + content)) + content)
         self._at[key] = start, len(content)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save as to_bytes
 
 from hydraviper.data import InputError
 from hydraviper.experts.exploring import Exploring, Yardstick
@@ -22,6 +22,7 @@ from hydraviper.experts.local_q import LocalQExpert, NetworkQ
 from hydraviper.experts.networks import CriticExpert, Network, NetworkExpert
 from hydraviper.profile import Profile
 from hydraviper.protocols import Game, HasYardsticks, Policy, Student
+from hydraviper.trees.file import write_whole
 from hydraviper.trees.tree import Tree
 
 FORMAT = "hydraviper-expert-1"
@@ -155,15 +156,16 @@ def _networks(arrays: Mapping[str, np.ndarray], role: str) -> tuple[Network, ...
     return tuple(network(i) for i in range(1 + max(numbers)))
 
 
-def save(expert: StoredExpert, path: Path) -> None:
-    """Write the expert, its head included."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def save(expert: StoredExpert, path: Path | str) -> None:
+    """Write the expert, its head included, whole or not at all."""
     about = json.dumps(dict(expert.about), sort_keys=True)
-    save_file(to_arrays(expert), path, {"format": FORMAT, "kind": kind_of(expert), "about": about})
+    head = {"format": FORMAT, "kind": kind_of(expert), "about": about}
+    write_whole(Path(path), to_bytes(to_arrays(expert), head))
 
 
-def load(path: Path, game: Game | None = None) -> StoredExpert:
+def load(path: Path | str, game: Game | None = None) -> StoredExpert:
     """Read an expert; with a game, make sure that it belongs to it."""
+    path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no expert file {path}: train one with `hydraviper train`.")
     try:

@@ -6,6 +6,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from hydraviper.data import InputError
@@ -24,11 +25,27 @@ FAMILIES: dict[str, Callable[..., Game]] = {
     "resco": traffic_catalogue.resco,
     "traffic": traffic_catalogue.own_network,
 }
+FILES = {"traffic": "file"}  # which of their parameters is the path of a file
 EXAMPLES = {"resco": "resco:grid4x4", "traffic": "traffic:PATH.sumocfg"}
 
 
 def make(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
     """Make a game from its name, with optional parameters behind a colon or as a mapping."""
+    name, options = read(spec, parameters)
+    try:
+        return (GAMES | FAMILIES)[name](**options)
+    except TypeError as error:
+        raise InputError(f"{name} cannot be made with {options} ({error}): check its parameters.") from None
+
+
+def named_file(spec: str, parameters: Mapping[str, Any] | None = None) -> Path | None:
+    """The file on this machine that a game is made from, if it is made from one that a user names."""
+    name, options = read(spec, parameters)
+    return Path(str(options[FILES[name]])).expanduser().resolve() if name in FILES else None
+
+
+def read(spec: str, parameters: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+    """A game's name and its parameters, both known; nothing is made yet."""
     name, _, text = spec.partition(":")
     makers = GAMES | FAMILIES
     if name not in makers:
@@ -43,10 +60,7 @@ def make(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
         raise InputError(f"{name} has no parameter {unknown[0]!r}: it knows {', '.join(known)}.")
     if name in FAMILIES and next(iter(known)) not in options:
         raise InputError(f"{name} needs a {next(iter(known))}: write {EXAMPLES[name]}.")
-    try:
-        return makers[name](**options)
-    except TypeError as error:
-        raise InputError(f"{name} cannot be made with {options} ({error}): check its parameters.") from None
+    return name, options
 
 
 def maker(game: Game) -> Callable[[], Game]:

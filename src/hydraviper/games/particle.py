@@ -16,9 +16,12 @@ import numpy as np
 from hydraviper.data import Agent, Derived, InputError, Knowledge, Observations, Recommended, Score, Team, Term
 from hydraviper.games import particle_facts, scripts
 from hydraviper.protocols import Policy, Student
+from hydraviper.settings import Range
 
 ACTIONS = ("stay", "left", "right", "down", "up")
 PHYSICS = ("original", "mpe2")
+AGENTS = Range(1, 20, "somebody has to move", "the features of more fill the memory")
+HORIZON = Range(1, 10_000, "an episode has a step", "nobody waits for longer episodes")
 TIME_STEP, DAMPING, FORCE = 0.1, 0.25, 5.0
 COASTING = (3, 5, 8)  # how many times the way to a landmark is set against an agent's speed, in derived features
 AGENT_SIZE, CONTACT_FORCE, CONTACT_MARGIN = 0.15, 100.0, 1e-3
@@ -182,8 +185,7 @@ class ParticleWorld:
     def __init__(self, agents: int, landmarks: int, collide: bool, physics: str, horizon: int) -> None:
         if physics not in PHYSICS:
             raise InputError(f"physics {physics!r} is unknown: choose one of {', '.join(PHYSICS)}.")
-        if horizon < 1:
-            raise InputError(f"horizon must be at least 1, not {horizon}.")
+        HORIZON.check("horizon", horizon)
         self.horizon = horizon
         self.sizes = (agents, landmarks)
         self.collide = collide
@@ -266,8 +268,7 @@ class CooperativeNavigation(ParticleWorld):
     name = "cooperative-navigation"
 
     def __init__(self, agents: int = 3, physics: str = "original", horizon: int = 25) -> None:
-        if agents < 1:
-            raise InputError(f"cooperative-navigation needs at least 1 agent, not {agents}.")
+        AGENTS.check("cooperative-navigation's agents", agents)
         super().__init__(agents, agents, collide=True, physics=physics, horizon=horizon)
         self.parameters: Mapping[str, Any] = {"agents": agents, "physics": physics, "horizon": horizon}
         self.agents = tuple(_navigator(i, agents) for i in range(agents))
@@ -314,8 +315,7 @@ class PhysicalDeception(ParticleWorld):
     recommended = Recommended(ucb_scale=2.0)
 
     def __init__(self, defenders: int = 2, physics: str = "original", horizon: int = 25) -> None:
-        if defenders < 1:
-            raise InputError(f"physical-deception needs at least 1 defender, not {defenders}.")
+        AGENTS.check("physical-deception's defenders", defenders)
         super().__init__(defenders + 1, defenders, collide=False, physics=physics, horizon=horizon)
         self.parameters: Mapping[str, Any] = {"defenders": defenders, "physics": physics, "horizon": horizon}
         names = ["adversary", *(f"defender-{k}" for k in range(1, defenders + 1))]

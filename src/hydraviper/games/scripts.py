@@ -89,14 +89,14 @@ def _to_own(seen: np.ndarray, i: int) -> np.ndarray:
 def _to_assigned(seen: np.ndarray, i: int, count: int) -> np.ndarray:
     """The landmark that is assigned to agent i, less how far it will coast."""
     landmarks = seen[:, 4 : 4 + 2 * count].reshape(-1, count, 2)
-    others = seen[:, 4 + 2 * count : 2 + 4 * count].reshape(-1, count - 1, 2)
+    others = seen[:, 4 + 2 * count : 2 + 4 * count].reshape(len(seen), count - 1, 2)
     return _assigned(landmarks, others, i) - COAST * seen[:, :2]
 
 
 def _to_guarded(seen: np.ndarray, i: int, count: int) -> np.ndarray:
     """The landmark assigned to defender i, who sees the goal first, and the adversary before its mates."""
     landmarks = seen[:, 2 : 2 + 2 * count].reshape(-1, count, 2)
-    mates = seen[:, 4 + 2 * count :].reshape(-1, count - 1, 2)
+    mates = seen[:, 4 + 2 * count :].reshape(len(seen), count - 1, 2)
     return _assigned(landmarks, mates, i)
 
 

@@ -18,7 +18,7 @@ from hydraviper.data import Derived, Estimate, InputError
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, HasArena, HasDerived, Student
 from hydraviper.seeding import Purpose, rollout_seeds
-from hydraviper.settings import FEATURES, check_seed
+from hydraviper.settings import DEPTH, FEATURES, LEAVES, ROLLOUTS, SECONDS, check_seed
 from hydraviper.trees.counts import recounted
 from hydraviper.trees.moves import Limits
 from hydraviper.trees.packed import Vocabulary
@@ -45,10 +45,12 @@ class RefineSettings:
     leaves: int | None = None
 
     def __post_init__(self) -> None:
-        if self.seconds is not None and not 0 < self.seconds < float("inf"):
+        if self.seconds is not None and self.seconds <= 0:
             raise InputError(f"refining needs a number of seconds above 0, not {self.seconds}.")
-        if self.rollouts is not None and self.rollouts < 10:
-            raise InputError(f"--rollouts must be at least 10, not {self.rollouts}.")
+        SECONDS.check("--seconds", self.seconds)
+        ROLLOUTS.check("--rollouts", self.rollouts)
+        DEPTH.check("--depth", self.depth)
+        LEAVES.check("--leaves", self.leaves)
         if self.features not in FEATURES:
             raise InputError(f"--features {self.features!r} is unknown: choose one of {', '.join(FEATURES)}.")
         check_seed(self.seed)

@@ -6,6 +6,7 @@ import difflib
 import json
 import reprlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import jsonschema
 
-from hydraviper.data import UNWRITABLE, Agent, InputError, check_names
+from hydraviper.data import UNWRITABLE, Agent, InputError, check_names, naming
 from hydraviper.protocols import Game
 from hydraviper.trees.tree import LEAF, Tree
 
@@ -106,21 +107,28 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 
-def save(trees: TreesFile, path: Path) -> None:
+def save(trees: TreesFile, path: Path | str) -> None:
     """Write trees.json whole or not at all."""
-    write_whole(path, json.dumps(trees.to_json(), indent=1))
+    write_whole(Path(path), json.dumps(trees.to_json(), indent=1))
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file through a temporary neighbour, so that nobody ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(path.name + ".part")
-    half.write_bytes(content.encode() if isinstance(content, str) else content)
-    half.replace(path)
+    try:
+        with naming(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            half.write_bytes(content.encode() if isinstance(content, str) else content)
+            half.replace(path)
+    except OSError:
+        with suppress(OSError):
+            half.unlink()
+        raise
 
 
-def load(path: Path) -> TreesFile:
+def load(path: Path | str) -> TreesFile:
     """Read trees.json, or the one in a run's folder."""
+    path = Path(path)
     path = path / "trees.json" if path.is_dir() else path
     if not path.is_file() and (learner := _learner_beside(path)):
         raise InputError(
