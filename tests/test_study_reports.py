@@ -199,6 +199,32 @@ def test_an_expert_that_was_trained_anew_is_told_apart():
     assert tables.rows_of(study, own, 0.5) == []
 
 
+def test_experts_are_told_together_with_intervals_over_experts():
+    """Three experts with many seeds each are three draws: the interval is as wide as the experts differ."""
+    study = STUDIES["experts"]
+    means = {"maddpg": 142.0, "maddpg-seed-1": 150.0, "maddpg-60000-episodes": 134.0}
+    wins = {"maddpg": 2.0, "maddpg-seed-1": 6.0, "maddpg-60000-episodes": -2.0}
+
+    def score(arm, expert, seed):
+        return means[expert] + (wins[expert] if arm.name == "maviper" else 0.0) + 0.01 * seed
+
+    own = [
+        result(study, arm, seed, score(arm, expert, seed), expert=expert, digest=expert)
+        for arm in study.arms
+        if arm.name in ("maviper", OURS)
+        for expert in means
+        for seed in range(10)
+    ]
+    told = report.Report.of(study, own, 1.0)
+    (claim,) = told.answers[0].claims
+    assert claim.where == f"{CN}, over 3 experts"
+    assert claim.numbers == "1.2 % better; from 7.9 % better to 5.4 % worse"  # seeds alone would be certain of each
+    assert claim.verdict == FEW
+    page = report.to_markdown(told)
+    assert f"## {CN}: over experts" in page
+    assert "18.4 (maddpg), 25.0 (maddpg-seed-1), 11.7 (maddpg-60000-episodes) | 18.4 ± 16.6 |" in page
+
+
 def test_csv_and_page_hold_every_row():
     told = made("table1", BASE)
     lines = list(csv.DictReader(io.StringIO(report.to_csv(told))))

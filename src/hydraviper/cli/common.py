@@ -162,7 +162,12 @@ def expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, w
 
 
 TRAINED_BY = ("maddpg", "idqn", "mplight")  # ways to train
-EXPERTS = (*TRAINED_BY, "mplight-joint")  # names for what ships, where there is one
+EXPERTS = (
+    *TRAINED_BY,
+    "mplight-joint",
+    "maddpg-seed-1",
+    "maddpg-60000-episodes",
+)  # names for what ships, where there is one
 
 
 def is_file(path: Path | None) -> bool:

@@ -16,6 +16,7 @@ from hydraviper.studies import (
     runtime,
     sensitivity,
     table1,
+    trainings,
 )
 from hydraviper.studies.design import Study
 
@@ -23,7 +24,7 @@ STUDIES: dict[str, Study] = {
     module.STUDY.name: module.STUDY
     for module in (
         *(table1, budgets, clustering, sensitivity, ablation, runtime),
-        *(baselines, epsilon, features, refined),
+        *(baselines, trainings, epsilon, features, refined),
     )
 }
 

@@ -95,6 +95,7 @@ class Study:
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: PAPER_EXPERTS)
     reference: str = OURS  # the arm that others of its group and budget are compared with on common seeds
     timed: bool = False  # runtime is measured: one cell at a time
+    pooled: bool = False  # all experts of a game are told together, too
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hydraviper.studies import published, statistics
+from hydraviper.studies import pooled, published, statistics
 from hydraviper.studies.design import HYDRAVIPERS, OURS, PAPER_EXPERTS, PAPERS, titled
 from hydraviper.studies.statistics import Interval
 from hydraviper.studies.tables import STEPS, Row, by_game, worsening
@@ -173,6 +173,18 @@ def _authors(rows: Sequence[Row]) -> Iterator[Claim]:
                     yield _not_worse(_where(game, expert, row.arm.level), ours, row)
 
 
+def _experts(rows: Sequence[Row]) -> Iterator[Claim]:
+    """As good as each baseline, with an interval over experts instead of seeds."""
+    for game, at in pooled.of_game(pooled.pool(rows)).items():
+        for ours in (at[name] for name in HYDRAVIPERS if name in at):
+            for rival in (at[name] for name in ("imitation", *BASELINES) if name in at):
+                lost = ours.worsening(rival)
+                verdict = HOLDS if lost.high <= MARGIN else FAILS if lost.low > MARGIN else FEW
+                what = f"{_title(ours.rows[0])} is better than or comparable to {_title(rival.rows[0])}"
+                where = f"{game}, over {lost.count} experts"
+                yield Claim(where, what, _enough(lost, verdict), _percent(lost))
+
+
 def _features(rows: Sequence[Row]) -> Iterator[Claim]:
     for (game, expert), own in by_game(rows).items():
         plain = {row.arm.name: row for row in own if row.arm.group == "plain features"}
@@ -209,6 +221,7 @@ QUESTIONS: dict[str, tuple[str, Callable[[Sequence[Row]], Iterator[Claim]]]] = {
         _of_a_series("drop quantile", lambda _: "0.3"),
     ),
     "time": ("Is HYDRAVIPER quicker than its baselines?", _time),
+    "experts": ("Is HYDRAVIPER as good as its baselines whichever expert was trained?", _experts),
     "authors": ("Is HYDRAVIPER as good as its baselines, also as their authors wrote them?", _authors),
     "features": ("Do derived features make the trees better?", _features),
     "refined": ("Does refining make the trees better?", _refined),

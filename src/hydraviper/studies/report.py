@@ -15,7 +15,7 @@ from typing import Any
 
 from hydraviper.charts import figure, fixed, table
 from hydraviper.report.style import STYLE
-from hydraviper.studies import published, questions, statistics
+from hydraviper.studies import pooled, published, questions, statistics
 from hydraviper.studies.design import Study, titled
 from hydraviper.studies.figures import FIGURES
 from hydraviper.studies.questions import Answer
@@ -188,6 +188,8 @@ def _tables(report: Report) -> list[Table]:
         for part in (_beside(title, rows), _steps(title, rows, report), _teams(title, rows)):
             if part.lines:
                 tables.append(part)
+    if report.study.pooled:
+        tables += _over_experts(report)
     for answer in report.answers:
         if answer.claims:
             lines = tuple((claim.where, claim.what, claim.verdict, claim.numbers) for claim in answer.claims)
@@ -209,6 +211,26 @@ def _scores(title: str, rows: Sequence[Row]) -> Table:
     heading = f"{title}: {score['name']} ({better} is better), {rows[0].episodes:,} unseen episodes per seed"
     heads = ("", "rollouts", "score", "published", "seeds", "seconds", "published seconds")
     return Table(heading, heads, tuple(lines))
+
+
+def _over_experts(report: Report) -> list[Table]:
+    """What each arm loses to its expert, and to the reference, with intervals over experts."""
+    tables = []
+    heads = ("", "worse than each expert, %", "mean over experts, %", f"worse than {report.study.reference}, %")
+    for game, at in pooled.of_game(pooled.pool(report.rows)).items():
+        lines, other = [], at.get(report.study.reference)
+        for name, own in at.items():
+            each = ", ".join(
+                f"{fixed(100 * lost, 1)} ({row.expert})" for lost, row in zip(own.lost, own.rows, strict=True)
+            )
+            against = "" if other in (None, own) else _share(own.worsening(other))
+            lines.append((name, each, _share(own.lost_to_experts), against))
+        tables.append(Table(f"{game}: over experts", heads, tuple(lines)))
+    return tables
+
+
+def _share(value: statistics.Interval) -> str:
+    return _pm(100 * value.mean, 100 * value.half, 1)
 
 
 def _spread(title: str, rows: Sequence[Row], report: Report) -> Table:
