@@ -386,7 +386,7 @@ def test_folders_of_others_are_refused(call, whole):
 
 def test_plans_name_every_cell_once():
     counts = {"table1": 8, "budgets": 27, "sensitivity": 9, "ablation": 18, "runtime": 5, "epsilon": 6}
-    counts |= {"features": 10, "refined": 3, "baselines": 18, "experts": 5}
+    counts |= {"features": 10, "refined": 3, "baselines": 20, "experts": 5, "learners": 6}
     for name, count in counts.items():
         games = ["cooperative-navigation", "physical-deception"]
         cells = [cell for cell, _ in runner.plan(STUDIES[name], runner.Wanted(2, games), {})]
@@ -399,6 +399,14 @@ def test_plans_name_every_cell_once():
         assert all("--ucb-scale" in cell.command for cell in cells)
     arms = [arm.key for study in STUDIES.values() for arm in study.arms]
     assert all(len({arm.key for arm in study.arms}) == len(study.arms) for study in STUDIES.values()), arms
+
+
+def test_a_budget_per_agent_is_the_budget_times_the_agents_that_are_distilled():
+    for game, agents in (("cooperative-navigation", 3), ("physical-deception", 2)):
+        cells = {arm.name: cell for cell, arm in runner.plan(STUDIES["runtime"], runner.Wanted(1, [game]), {})}
+        shared, own = cells["iviper"].settings, cells["iviper (budget per agent)"].settings
+        assert (shared.train_budget, shared.valid_budget) == (5000, 5000)
+        assert (own.train_budget, own.valid_budget) == (5000 * agents, 5000 * agents)
 
 
 def test_refined_cells_are_scored_after_the_search(call, monkeypatch):

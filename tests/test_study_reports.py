@@ -153,6 +153,8 @@ def test_series_and_ablations_are_judged():
     refined = made("refined", {"none": 142.0, "10 s": 139.0}).answers[0]
     assert refined.verdict == HOLDS
     assert "0.843 % a second, of 2.5 s" in refined.claims[0].numbers
+    ways = {OURS: 142.0, PAPERS: 143.0, "forests": 139.0, "UCB1-Normal": 144.0}
+    assert [claim.verdict for claim in made("learners", ways).answers[0].claims] == [HOLDS, FAILS]
     same = made("features", {"imitation": 200.0, **BASE})
     assert HOLDS not in [claim.verdict for claim in same.answers[0].claims]
     assert {row.published is None for row in same.rows if row.arm.group == "derived features"} == {True}

@@ -3,6 +3,7 @@
 from hydraviper.studies.design import Arm, Study, arms_of
 from hydraviper.studies.published import DECEPTION, NAVIGATION
 
+PER_AGENT = "iviper (budget per agent)"
 WAYS = (
     ("iviper-joint", "iviper with joint rollouts"),
     ("iviper-max-min", "iviper with max-min weights"),
@@ -16,13 +17,15 @@ STUDY = Study(
     title="Baselines as their authors wrote them",
     about="IVIPER's students play each among experts, as the paper's numbers have it, or together, as the README of "
     "its authors has it; samples weigh by the best action minus the worst; trees are trained on 80 % of the data. "
-    "MAVIPER's weights average the values over the opponents' actions first (without opponents it is the same).",
+    "Its agents share the budget, or each has the whole of it. MAVIPER's weights average the values over the opponents' "
+    "actions first (without opponents it is the same).",
     arms=tuple(
         arm
         for level in ("high", "low")
         for arm in (
             *arms_of(("iviper", "maviper"), level, level),
             *(Arm(algorithm, level, level, label=label) for algorithm, label in WAYS),
+            Arm("iviper", level, level, label=PER_AGENT, per_agent=True),
             *arms_of(("hydraviper",), level, level),
         )
     ),

@@ -12,6 +12,7 @@ from hydraviper.studies import (
     clustering,
     epsilon,
     features,
+    learners,
     refined,
     runtime,
     sensitivity,
@@ -24,7 +25,7 @@ STUDIES: dict[str, Study] = {
     module.STUDY.name: module.STUDY
     for module in (
         *(table1, budgets, clustering, sensitivity, ablation, runtime),
-        *(baselines, trainings, epsilon, features, refined),
+        *(baselines, trainings, learners, epsilon, features, refined),
     )
 }
 

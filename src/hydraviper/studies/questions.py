@@ -185,6 +185,23 @@ def _experts(rows: Sequence[Row]) -> Iterator[Claim]:
                 yield Claim(where, what, _enough(lost, verdict), _percent(lost))
 
 
+RIVALS = (  # who may gain over whom
+    ("forests", OURS),
+    ("mixtures of trees", OURS),
+    ("UCB1-Normal", PAPERS),
+    ("VR-UCB with c from the expert", PAPERS),
+)
+
+
+def _learners(rows: Sequence[Row]) -> Iterator[Claim]:
+    for (game, expert), own in by_game(rows).items():
+        at = {row.arm.name: row for row in own}
+        for name, other in RIVALS:
+            if name in at and other in at:
+                gain = _gain(worsening(at[name], at[other]))
+                yield Claim(_where(game, expert, ""), f"{name}: better than {_title(at[other])}", *gain)
+
+
 def _features(rows: Sequence[Row]) -> Iterator[Claim]:
     for (game, expert), own in by_game(rows).items():
         plain = {row.arm.name: row for row in own if row.arm.group == "plain features"}
@@ -222,6 +239,7 @@ QUESTIONS: dict[str, tuple[str, Callable[[Sequence[Row]], Iterator[Claim]]]] = {
     ),
     "time": ("Is HYDRAVIPER quicker than its baselines?", _time),
     "experts": ("Is HYDRAVIPER as good as its baselines whichever expert was trained?", _experts),
+    "learners": ("Do forests, mixtures of trees or other bounds make it better?", _learners),
     "authors": ("Is HYDRAVIPER as good as its baselines, also as their authors wrote them?", _authors),
     "features": ("Do derived features make the trees better?", _features),
     "refined": ("Does refining make the trees better?", _refined),

@@ -1,5 +1,6 @@
 """Figures on runtime: where IVIPER, MAVIPER and HYDRAVIPER spend it at the high budget."""
 
+from hydraviper.studies.baselines import PER_AGENT
 from hydraviper.studies.design import Arm, Study, arms_of
 
 STUDY = Study(
@@ -9,7 +10,7 @@ STUDY = Study(
     "IVIPER's agents share the budget, or each of them has the whole of it.",
     arms=(
         *arms_of(("iviper",)),
-        Arm("iviper", label="iviper (budget per agent)", per_agent=True),
+        Arm("iviper", label=PER_AGENT, per_agent=True),
         *arms_of(("maviper", "hydraviper")),
     ),
     figures=("steps", "tradeoff"),
