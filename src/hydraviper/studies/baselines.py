@@ -17,8 +17,8 @@ STUDY = Study(
     title="Baselines as their authors wrote them",
     about="IVIPER's students play each among experts, as the paper's numbers have it, or together, as the README of "
     "its authors has it; samples weigh by the best action minus the worst; trees are trained on 80 % of the data. "
-    "Its agents share the budget, or each has the whole of it. MAVIPER's weights average the values over the opponents' "
-    "actions first (without opponents it is the same).",
+    "Its agents share the budget, or each has the whole of it. MAVIPER's weights average the values over the "
+    "opponents' actions first (without opponents it is the same).",
     arms=tuple(
         arm
         for level in ("high", "low")
