@@ -10,7 +10,7 @@ PARTS = (
     ("hydraviper-without-tra", "without TR-A"),
     ("hydraviper-without-ucb", "without VR-UCB"),
     ("hydraviper-without-tra-ucb", "without TR-A and VR-UCB"),
-    ("iviper-joint-training", "joint rollouts alone"),
+    ("iviper-joint", "joint rollouts alone"),
     ("iviper", ""),
 )
 
