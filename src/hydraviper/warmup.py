@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import hydraviper
+from hydraviper.trees.explain import explain
 from hydraviper.trees.tree import Tree
 from hydraviper.verify.proof import verify
 from hydraviper.verify.resolve import rules_for
@@ -22,7 +25,10 @@ def main() -> None:
             hydraviper.refine(
                 game, expert, students, engine, hydraviper.RefineSettings(rollouts=2000, features=features)
             )
-        verify(rules_for(game), {i: tree for i, tree in students.items() if isinstance(tree, Tree)})
+        trees = {i: tree for i, tree in students.items() if isinstance(tree, Tree)}
+        verify(rules_for(game), trees)
+        for i, tree in trees.items():
+            explain(game.agents[i], tree, np.zeros(len(game.agents[i].features)))
 
 
 if __name__ == "__main__":

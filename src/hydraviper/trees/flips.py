@@ -1,0 +1,224 @@
+"""The nearest value of one feature with which a tree answers otherwise, all other features as they are.
+
+Ranges of float32 values are judged whole: each operation of a derived feature is monotone, rounding included, so the
+ends of a range bound what it makes of every value inside. A range in which the tree may answer both ways is halved, the
+nearer half first, until it is a single value, where the bounds meet. So nothing is missed; only where a feature lingers
+at a threshold for millions of values does the patience end, and then it is known how far the search came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ldexp
+
+import numba as nb
+import numpy as np
+
+from hydraviper.trees.derived import table
+from hydraviper.trees.tree import LEAF, Tree
+
+_QUICK, _PATIENCE = 1_000, 60_000  # ranges to judge on each side: at first, and where these were not enough
+_SAMPLES = 1_000  # values to try on each side beforehand, evenly among the floats and evenly around the value
+_LAST = 0x7F7FFFFF  # the number of the largest float32, counted from 0
+_SAME, _OTHER, _BOTH = range(3)
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Where the answer changes."""
+
+    to: float | None  # the nearest value with another answer that was found; None: there is none, or none was found
+    searched: float  # no change smaller than this changes the answer
+    settled: bool  # whether nothing nearer than `to` does it; without `to`, whether no value at all does
+
+
+def nearest_flip(tree: Tree, row: np.ndarray, feature: int) -> Flip:
+    """Search both directions from an observation [F] of float32."""
+    flip = _search(tree, row, feature, None, _QUICK)
+    return flip if flip.settled else _search(tree, row, feature, _sampled(tree, row, feature), _PATIENCE)
+
+
+def _search(tree: Tree, row: np.ndarray, feature: int, to: float | None, patience: int) -> Flip:
+    """Search both directions, up to a value that is known to change the answer, if one is."""
+    now, origin = float(row[feature]), int(ordinals(row[feature : feature + 1])[0])
+    limit, searched = np.inf if to is None else abs(to - now), np.inf
+    action = tree.action[tree.path(row)[-1]]
+    columns = (tree.feature, tree.threshold, tree.left, tree.right, tree.action, *table(tree.derived))
+    for way in (-1, 1):
+        with np.errstate(over="ignore"):
+            end = int(ordinals(np.array([now + way * limit], np.float32))[0])
+        steps = max(0, min(abs(end - origin), _LAST - way * origin))
+        found, clear = _first_flip(row, feature, origin, way, steps, action, *columns, patience)
+        nearest = _value(origin + way * (found or min(clear + 1, steps)))  # or the first that is not known
+        if found and abs(nearest - now) < limit:
+            limit, to = abs(nearest - now), nearest
+        elif not found and clear < steps:
+            searched = min(searched, abs(nearest - now))
+    return Flip(to, min(searched, limit), searched >= limit)
+
+
+def _sampled(tree: Tree, row: np.ndarray, feature: int) -> float | None:
+    """Some value near by with another answer: the nearest of a sample, brought nearer by halving."""
+    reach = 4 * max(1.0, float(np.abs(row).max()))
+    even = np.linspace(-_LAST, _LAST, 2 * _SAMPLES + 1).astype(np.int64)
+    near = np.clip(row[feature] + np.linspace(-reach, reach, 2 * _SAMPLES + 1), -3e38, 3e38).astype(np.float32)
+    values = np.concatenate([values_of(even), near])
+
+    def flips(tried: np.ndarray) -> np.ndarray:
+        rows = np.repeat(row[None], len(tried) + 1, axis=0)
+        rows[1:, feature] = tried
+        actions = tree.predict(rows)
+        return actions[1:] != actions[0]
+
+    other = values[flips(values)].astype(float)
+    if not len(other):
+        return None
+    here = int(ordinals(row[feature : feature + 1])[0])
+    there = int(ordinals(other[np.abs(other - float(row[feature])).argmin()].astype(np.float32)[None])[0])
+    while abs(there - here) > 1:
+        middle = (here + there) // 2
+        here, there = (here, middle) if flips(values_of(np.array([middle])))[0] else (middle, there)
+    return _value(there)
+
+
+def ordinals(values: np.ndarray) -> np.ndarray:
+    """Number the float32 values in their order, 0 being 0, so that halving a range halves how many values are in it."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.int32).astype(np.int64)
+    return np.where(bits >= 0, bits, -(bits & 0x7FFFFFFF))
+
+
+def values_of(numbers: np.ndarray) -> np.ndarray:
+    """The float32 values of such numbers."""
+    bits = np.where(numbers >= 0, numbers, -numbers | 0x80000000)
+    return bits.astype(np.uint32).view(np.float32)
+
+
+def _value(number: int) -> float:
+    return float(values_of(np.array([number]))[0])
+
+
+# --------------------------------------------------------------------------- kernels
+
+
+@nb.njit(cache=True, nogil=True)
+def _first_flip(row, feature, origin, way, steps, action, asked, threshold, left, right, actions, starts, terms, most):
+    """The first of so many steps from the origin at which the answer is another (0: none), and how many are clear."""
+    reached = np.zeros(len(asked), np.bool_)
+    first, last = np.empty(64, np.int64), np.empty(64, np.int64)  # ranges to judge, the nearest on top
+    first[0], last[0], height, judged = 1, steps, 1 if steps > 0 else 0, 0
+    while height:
+        height -= 1
+        a, b = first[height], last[height]
+        judged += 1
+        if judged > most:
+            return 0, a - 1
+        ends = _float(origin + way * a), _float(origin + way * b)
+        answers = _answers(
+            row, feature, min(ends), max(ends), action, asked, threshold, left, right, actions, starts, terms, reached
+        )
+        if answers == _OTHER:
+            return a, a - 1
+        if answers == _BOTH:
+            middle = (a + b) // 2
+            first[height], last[height] = middle + 1, b
+            first[height + 1], last[height + 1] = a, middle
+            height += 2
+    return 0, steps
+
+
+@nb.njit(cache=True, nogil=True)
+def _float(number):
+    """The float32 with this number, see `ordinals`."""
+    size = abs(number)
+    power, digits = size >> 23, size & 0x7FFFFF
+    value = ldexp(float(digits), -149) if power == 0 else ldexp(float(digits + (1 << 23)), power - 150)
+    return np.float32(value if number >= 0 else -value)
+
+
+@nb.njit(cache=True, nogil=True)
+def _answers(row, feature, low, high, action, asked, threshold, left, right, actions, starts, terms, reached):
+    """Whether the tree may answer with the action, with others or with both while the feature is in [low, high]."""
+    reached[:] = False
+    reached[0] = True
+    same = other = False
+    for node in range(len(asked)):  # children stand behind their parent
+        if not reached[node]:
+            continue
+        if asked[node] == LEAF:
+            same, other = same or actions[node] == action, other or actions[node] != action
+            if same and other:
+                return _BOTH
+            continue
+        f = asked[node]
+        if f >= len(row):
+            least, most = _bounds(row, feature, low, high, starts[f - len(row)], starts[f - len(row) + 1], terms)
+        elif f == feature:
+            least, most = low, high
+        else:
+            least, most = row[f], row[f]
+        reached[left[node]] = least <= threshold[node]
+        reached[right[node]] = not most <= threshold[node]  # what is not a number goes right
+    return _SAME if same else _OTHER
+
+
+@nb.njit(cache=True, nogil=True)
+def _bounds(row, feature, low, high, start, end, terms):
+    """The least and the largest value of a derived feature, as `derived.extend_into` computes it."""
+    least = most = np.float32(0.0)
+    for t in range(start, end):
+        small, large = _term_bounds(row, feature, low, high, terms[t])
+        if terms[t, 1] < 0:
+            small, large = -large, -small
+        if t == start:
+            least, most = small, large
+        else:
+            least, most = np.float32(least + small), np.float32(most + large)
+        if np.isnan(least) != np.isnan(most):  # infinity less infinity, for some of the values
+            least, most = np.float32(-np.inf), np.float32(np.inf)
+    return least, most
+
+
+@nb.njit(cache=True, nogil=True)
+def _term_bounds(row, feature, low, high, term):
+    """The least and the largest value of one term without its sign."""
+    least, most = _input_bounds(row, feature, low, high, term[2])
+    if term[0] == 0:
+        return least, most
+    if term[0] == 3:
+        least, most = _less(row, feature, low, high, least, most, term[2], term[4])
+    small_x, large_x = _size_bounds(least, most)
+    if term[0] == 1:
+        return small_x, large_x
+    least, most = _input_bounds(row, feature, low, high, term[3])
+    if term[0] == 3:
+        least, most = _less(row, feature, low, high, least, most, term[3], term[5])
+    small_y, large_y = _size_bounds(least, most)
+    return _length(small_x, small_y), _length(large_x, large_y)
+
+
+@nb.njit(cache=True, nogil=True)
+def _input_bounds(row, feature, low, high, f):
+    return (low, high) if f == feature else (row[f], row[f])
+
+
+@nb.njit(cache=True, nogil=True)
+def _less(row, feature, low, high, least, most, f, subtracted):
+    if f == subtracted:
+        return np.float32(0.0), np.float32(0.0)
+    small, large = _input_bounds(row, feature, low, high, subtracted)
+    return np.float32(least - large), np.float32(most - small)
+
+
+@nb.njit(cache=True, nogil=True)
+def _size_bounds(least, most):
+    if least >= 0:
+        return least, most
+    if most <= 0:
+        return -most, -least
+    return np.float32(0.0), max(-least, most)
+
+
+@nb.njit(cache=True, nogil=True)
+def _length(x, y):
+    wide_x, wide_y = np.float64(x), np.float64(y)
+    return np.float32(np.sqrt(wide_x * wide_x + wide_y * wide_y))
