@@ -213,6 +213,20 @@ def test_a_run_does_not_go_on_with_another_network(call, tmp_path, monkeypatch):
     assert any("rollouts from before" in note for note in json.loads(Path("run/summary.json").read_text())["notes"])
 
 
+def test_a_run_says_when_seeds_do_not_repeat(call, monkeypatch):  # noqa: F811
+    """A simulator that goes by something else as well, as SUMO does on resco:cologne1."""
+    store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
+    arguments = ["distill", STREET, *BUDGET, "--expert", "expert.safetensors", "--workers", 1, "--json", "--out"]
+    reset, count = Traffic.reset, iter(range(1000))
+    code, printed, complaint = call(*arguments, "steady")
+    assert code == 0, complaint
+    assert not any("played again" in note for note in json.loads(printed)["notes"])
+    monkeypatch.setattr(Traffic, "reset", lambda self, seeds: reset(self, seeds + np.uint64(next(count))))
+    code, printed, complaint = call(*arguments, "unsteady")
+    assert code == 0, complaint
+    assert any("4 of 4 rollouts came out differently" in note for note in json.loads(printed)["notes"])
+
+
 def test_a_new_run_that_is_refused_leaves_nothing(call, monkeypatch):  # noqa: F811
     store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
     reset, count = Traffic.reset, iter(range(1000))

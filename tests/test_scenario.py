@@ -226,6 +226,13 @@ def test_physics_options_still_count(tmp_path):
     assert (play(slow)[1].returns > play(configuration(tmp_path))[1].returns).any()
 
 
+def test_numbers_that_bring_sumo_down_are_refused(call, tmp_path):  # noqa: F811
+    for option, value in (("thread_rngs", 0), ("thread_rngs", 10**9), ("step_length", 1e-9), ("scale", "inf")):
+        refuses(call, f"of {value}: choose one", "map", f"traffic:{configuration(tmp_path, **{option: value})}")
+    broken = configuration(tmp_path, ignore_route_errors="maybe")
+    refuses(call, "While processing option 'ignore-route-errors'", "map", f"traffic:{broken}")
+
+
 def test_the_content_is_that_of_all_files(tmp_path):
     names = {"net_file": "street.net.xml", "route_files": "street.rou.xml", "additional_files": "one-phase.add.xml"}
     own = {option: tmp_path / name for option, name in names.items()}

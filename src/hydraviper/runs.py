@@ -154,6 +154,13 @@ def execute(
         )
     if isinstance(place, RememberedEngine) and place.borrowed:
         ledger.note(f"{place.borrowed} rollouts were taken from runs that had played them; their seconds count, too.")
+    if isinstance(place, RememberedEngine):
+        changed, again = place.play_again()
+        if changed:
+            ledger.note(
+                f"{changed} of {again} rollouts came out differently when they were played again: episodes of this "
+                "game depend on more than their seeds, so the same command may end with other trees."
+            )
     progress("evaluated", 1, 1)
     summary = {
         "game": run.game.name,

@@ -24,6 +24,7 @@ from hydraviper.data import Rollouts, naming
 from hydraviper.engines.workers import Done, Work
 from hydraviper.protocols import Engine, Policy
 
+PLAYED_AGAIN = 4  # rollouts of a run that are played once more, to see whether seeds repeat
 _MAGIC = b"ROLL"
 _HEAD = struct.Struct("<4s32sQI")  # magic, key, length and checksum of what follows
 
@@ -71,6 +72,7 @@ class RememberedEngine:
         self.remembered = 0  # rollouts that had not
         self.resumed = len(self._journal)  # rollouts that were there at the start
         self.borrowed = 0  # rollouts that another run had played
+        self._samples: list[tuple[Work, Rollouts]] = []  # the first ones that were played here
         self._not_charged = set(self._journal.keys()).union(*(journal.keys() for journal in self._others))
 
     def play(self, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
@@ -101,14 +103,22 @@ class RememberedEngine:
             self._journal.write(key, pack(rollouts, last - before))
             known[group][episode] = rollouts
             self.played += 1
+            if len(self._samples) < PLAYED_AGAIN:
+                self._samples.append((pieces[number], rollouts))
 
+        pieces = [(groups[g][0], groups[g][1][e : e + 1], groups[g][2]) for g, e in missing]
         if missing:
-            pieces = [(groups[g][0], groups[g][1][e : e + 1], groups[g][2]) for g, e in missing]
             self._engine.each(pieces, remember)
         return [
             Rollouts.join([one for one in own if one is not None]) if own else self._engine.play(*work)
             for own, work in zip(known, groups, strict=True)
         ]
+
+    def play_again(self) -> tuple[int, int]:
+        """Play a few rollouts of before once more: how many came out differently, and of how many."""
+        again = self._engine.each([work for work, _ in self._samples]) if self._samples else []
+        changed = [pack(now) != pack(before) for now, (_, before) in zip(again, self._samples, strict=True)]
+        return sum(changed), len(changed)
 
     def _recall(self, name: str, seed: int, record: bool) -> Rollouts | None:
         keys = [self._key(name, seed, wanted) for wanted in ((True,) if record else (False, True))]

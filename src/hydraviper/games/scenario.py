@@ -49,6 +49,7 @@ _ALLOWED_BEGINNINGS = (
     *("device.glosa.", "device.friction."),
 )
 _NEVER = re.compile(r"(files?|output|threads|\.wkt|\.wkt\.geo|\.py)$")
+_RANGES = {"thread-rngs": (1, 1024), "step-length": (0.01, 10), "scale": (0, 100)}  # beyond: crashes, or no end
 # Not worth a word: what SUMO prints or shows, and what every episode sets by itself.
 _SILENT = """
     verbose v no-warnings W suppress-warnings no-step-log step-log.period duration-log.disable no-duration-log
@@ -128,7 +129,7 @@ def read(file: Path) -> Inputs:
             named = [_located(file, part.strip()) for part in re.split("[,;]", value) if part.strip()]
             files[name] = tuple(map(sumo_files.prepare, named))
         elif _is_allowed(name):
-            options[name] = value
+            options[name] = _within(file, name, value)
         elif name not in _SILENT.split():
             left_out.append(name)
     if not files.get("net-file"):
@@ -143,6 +144,19 @@ def read(file: Path) -> Inputs:
 
 def _is_allowed(option: str) -> bool:
     return option in _ALLOWED.split() or (option.startswith(_ALLOWED_BEGINNINGS) and not _NEVER.search(option))
+
+
+def _within(file: Path, option: str, value: str) -> str:
+    """The value, if it is in the range of options that can bring SUMO down; SUMO itself judges all others."""
+    if option in _RANGES:
+        least, most = _RANGES[option]
+        try:
+            number = float(value)
+        except ValueError:
+            return value  # SUMO says what is wrong with it
+        if not least <= number <= most:
+            raise InputError(f"{file} asks for a {option} of {value}: choose one from {least:g} to {most:g}.")
+    return value
 
 
 def _located(file: Path, name: str) -> Path:

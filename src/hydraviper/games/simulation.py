@@ -65,12 +65,23 @@ def complaints(what: str, listen: bool = False, called: Mapping[str, str] | None
         with _stderr_into(printed) if listen else nullcontext():
             yield
     except (library.TraCIException, library.FatalTraCIError) as error:
-        said = [line.removeprefix("Error: ") for line in printed if line.startswith("Error: ")]
-        reasons = [" ".join(text.split()).rstrip(".") for text in (*said, str(error))]
-        known = "; ".join(filter(None, dict.fromkeys(reasons))) or "it gives no reason"
+        known = _reasons(printed, str(error)) or "it gives no reason"
         for opened, name in (called or {}).items():
             known = known.replace(opened, name)
         raise InputError(f"{what}: {known}.") from None
+
+
+def _reasons(printed: Sequence[str], raised: str) -> str:
+    """What SUMO printed and raised, once each; lines that are indented belong to the one before."""
+    said: list[str] = []
+    for line in printed:
+        if line.startswith("Error: "):
+            said.append(line.removeprefix("Error: "))
+        elif said and line[:1].isspace():
+            said[-1] += line
+    reasons = [" ".join(text.split()).rstrip(".") for text in (*said, raised)]
+    empty = {"", "Process Error"} if said else {""}  # SUMO's word for "as I said"
+    return "; ".join(reason for reason in dict.fromkeys(reasons) if reason not in empty)
 
 
 @contextmanager

@@ -101,7 +101,7 @@ class _Content:
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_file():  # nor is a pipe or a device
-            raise InputError(f"SUMO cannot load {path}: the file '{path.name}' is not accessible.")
+            raise InputError(f"'{path}' is not accessible: correct the path of the file that SUMO is to load.")
         self.digest = ""
 
     def parse(self, start: Element, end: Callable[[str], object] | None = None, text: Any = None) -> None:
