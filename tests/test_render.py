@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from hydraviper.data import Agent, Derived, InputError, Term
+from hydraviper.data import Agent, Derived, Estimate, InputError, Term
 from hydraviper.report import render_report, verdict
 from hydraviper.trees.render import PICTURE, to_svg
 from hydraviper.trees.svg import document, hatch, paint, text
@@ -335,3 +335,14 @@ def test_the_verdict_says_who_is_ahead(ours: float, lower: bool, ending: str):
     words = verdict({"score": score, "expert": {"mean": 121.9, "ci95": 0.4}}, 3)
     assert words.startswith(f"The three trees score {ours} ± 0.6 total penalty, the expert 121.9 ± 0.4 (")
     assert words.endswith(ending)
+
+
+def test_the_verdict_is_by_the_difference_on_common_episodes():
+    """The luck of the episode is not the trees', and two episodes tell next to nothing."""
+    lucky = {"name": "total penalty", "mean": 130.0, "ci95": 20.0, "episodes": 40, "lower_is_better": True}
+    known = {"score": lucky, "expert": {"mean": 125.0, "ci95": 20.0}}
+    assert verdict(known, 3).endswith("That is too close to call.")
+    assert verdict({**known, "difference": {"mean": 5.0, "ci95": 1.0}}, 3).endswith("The expert is ahead by 5.")
+    assert verdict({**known, "difference": {"mean": 5.0, "ci95": 6.0}}, 3).endswith("That is too close to call.")
+    few = Estimate.of(np.array([3.0, 4.0]))  # with 1.96 standard errors this would be certain
+    assert abs(few.mean) < few.ci95

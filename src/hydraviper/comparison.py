@@ -24,17 +24,7 @@ from hydraviper.settings import Settings
 from hydraviper.trees.file import write_whole
 from hydraviper.variants import Variant
 
-# 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom; close to the normal one beyond
-_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120)
-
-
-def over_seeds(values: Sequence[float]) -> Estimate:
-    """Mean and t-interval of one number per seed; one seed has no interval (not a number)."""
-    count = len(values)
-    if count < 2:
-        return Estimate(float(values[0]), float("nan"), count)
-    quantile = _T[count - 2] if count - 2 < len(_T) else 1.96 + 2.4 / (count - 1)
-    return Estimate(float(np.mean(values)), float(quantile * np.std(values, ddof=1) / math.sqrt(count)), count)
+REFERENCE = "hydraviper"  # whom the others are compared with, seed by seed; the first one where it is not there
 
 
 def compare(
@@ -65,13 +55,14 @@ def compare(
                 progress(variant.name, seed + 1, seeds)
             result["algorithms"][variant.name] = _summary(rows)
             result.update({key: rows[0][key] for key in ("expert", "yardsticks") if key in rows[0]})
+    _compare_on_common_seeds(result["algorithms"])
     result["score"] = {"name": game.score.name, "lower_is_better": game.score.lower_is_better, "episodes": episodes}
     return result
 
 
 def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    score = over_seeds([row["score"]["mean"] for row in rows])
-    seconds = over_seeds([row["seconds"] for row in rows])
+    score = Estimate.of([row["score"]["mean"] for row in rows])
+    seconds = Estimate.of([row["seconds"] for row in rows])
     summary: dict[str, Any] = {
         "mean": score.mean,
         "ci95": _known(score.ci95),
@@ -94,6 +85,15 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return summary
 
 
+def _compare_on_common_seeds(rows: dict[str, Any]) -> None:
+    """Add each algorithm's difference from the reference: its score minus the reference's on the same seed."""
+    reference = REFERENCE if REFERENCE in rows else next(iter(rows))
+    for name, row in rows.items():
+        if name != reference:
+            difference = Estimate.of(np.subtract(row["scores"], rows[reference]["scores"]))
+            row["difference"] = {"from": reference, "mean": difference.mean, "ci95": _known(difference.ci95)}
+
+
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value  # JSON has no word for it
 
@@ -107,6 +107,7 @@ def to_markdown(result: dict[str, Any], command: str) -> str:
     """The comparison as a table for people."""
     score = result["score"]
     better = "lower" if score["lower_is_better"] else "higher"
+    reference = next((row["difference"]["from"] for row in result["algorithms"].values() if "difference" in row), "")
     budget = f"{result['settings']['train_budget']:,} / {result['settings']['valid_budget']:,}"
     lines = [
         f"### {result['game']}, {budget} rollouts",
@@ -114,15 +115,16 @@ def to_markdown(result: dict[str, Any], command: str) -> str:
         f"{score['name'].capitalize()} ({better} is better), mean and 95 % interval over {result['seeds']} seeds, "
         f"{score['episodes']:,} unseen episodes each. Made by `{command}`.",
         "",
-        "| policy | score | seconds | rollouts (warm-up / train / valid) |",
-        "|---|---|---|---|",
-        f"| expert | {result['expert']['mean']:.2f} | | |",
+        f"| policy | score | minus {reference}'s, seed by seed | seconds | rollouts (warm-up / train / valid) |",
+        "|---|---|---|---|---|",
+        f"| expert | {result['expert']['mean']:.2f} | | | |",
     ]
     for name, row in result["algorithms"].items():
         spent = " / ".join(f"{row['rollouts'][key]:,}" for key in ("warmup", "train", "valid"))
-        lines.append(f"| {name} | {_with_interval(row, 2)} | {_with_interval(row['seconds'], 1)} | {spent} |")
+        apart = _with_interval(row["difference"], 2) if "difference" in row else ""
+        lines.append(f"| {name} | {_with_interval(row, 2)} | {apart} | {_with_interval(row['seconds'], 1)} | {spent} |")
     for name, row in result.get("yardsticks", {}).items():
-        lines.append(f"| script: {name} | {row['mean']:.2f} | | |")
+        lines.append(f"| script: {name} | {row['mean']:.2f} | | | |")
     lines += _jams(result) + _beside(result)
     return "\n".join(lines) + "\n"
 

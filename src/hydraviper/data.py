@@ -298,11 +298,17 @@ class Estimate:
     count: int
 
     @staticmethod
-    def of(values: np.ndarray) -> Estimate:
-        """Estimate the mean of independent values (normal interval)."""
+    def of(values: np.ndarray | Sequence[float]) -> Estimate:
+        """Estimate the mean of independent values by Student's t; a single one has no interval (not a number).
+
+        Where two are compared on common seeds, this is for their differences.
+        """
+        from scipy.special import stdtrit  # scipy takes longer to import than all else here
+
         values = np.asarray(values, float)
-        spread = 1.96 * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
-        return Estimate(float(values.mean()), float(spread), len(values))
+        count = len(values)
+        half = stdtrit(count - 1, 0.975) * values.std(ddof=1) / np.sqrt(count) if count > 1 else float("nan")
+        return Estimate(float(values.mean()), float(half), count)
 
     def __str__(self) -> str:
         return f"{self.mean:.2f} ± {self.ci95:.2f}"

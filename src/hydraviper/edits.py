@@ -31,7 +31,7 @@ PENDING = "edit.pending"  # what stands beside trees.json after an edit that is 
 BESIDE = ("summary.json", "report.html")
 RUN_FILES = ("settings.json", "ledger.jsonl", *BESIDE, "trees.json")
 LEFTOVERS = (*(f"{name}.part" for name in ("trees.json", *BESIDE, PENDING)), PENDING)  # of an edit that was killed
-_MEASURED = ("score", "expert", "yardsticks", "measures", "opponents", "over_time")  # of a summary
+_MEASURED = ("score", "expert", "difference", "yardsticks", "measures", "opponents", "over_time")  # of a summary
 
 
 @dataclass(frozen=True)

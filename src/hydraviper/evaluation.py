@@ -56,6 +56,9 @@ def evaluate(
         "score": score_fields(game, trees, jam),
         "expert": _estimate(game, teacher, jam),
     }
+    if students:  # on the same episodes, so that their luck is no part of it
+        apart = game.score.of(trees.returns) - game.score.of(teacher.returns)
+        fields["difference"] = _plain(Estimate.of(apart))
     if trees.measures:
         fields["measures"] = {
             name: {

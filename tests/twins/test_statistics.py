@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hydraviper.comparison import over_seeds
-from hydraviper.data import Score
+from hydraviper.data import Estimate, Score
 from hydraviper.studies.statistics import bootstrap_interval, interquartile_mean, paired, ratio, t_interval
 
 
@@ -24,7 +23,7 @@ def test_t_interval(values):
     low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
     assert (ours.low, ours.high) == pytest.approx((low, high), rel=1e-12)
     assert ours.mean == pytest.approx(np.mean(values))
-    assert ours.half == pytest.approx(over_seeds(values).ci95, rel=2e-3)  # compare's table of quantiles
+    assert ours.half == pytest.approx(Estimate.of(values).ci95, rel=1e-12)  # of a run's episodes and compare's seeds
 
 
 @pytest.mark.parametrize("values", samples()[2:])

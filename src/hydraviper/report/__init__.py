@@ -118,7 +118,8 @@ def verdict(summary: Mapping[str, Any], tree_count: int) -> str:
     if not ours or not theirs or not isfinite(ours[1] + theirs[1]):
         return words
     gap = (ours[0] - theirs[0]) * (-1 if score.get("lower_is_better") else 1)
-    if abs(gap) <= hypot(ours[1], theirs[1]):
+    paired = interval(summary.get("difference") or {})  # older runs know the two intervals alone
+    if abs(gap) <= (paired[1] if paired else hypot(ours[1], theirs[1])):
         return f"{words} That is too close to call."
     ahead = "expert is" if gap < 0 else "tree is" if tree_count == 1 else "trees are"
     return f"{words} The {ahead} ahead by {fixed(abs(gap), digits)}."
