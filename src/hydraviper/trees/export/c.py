@@ -32,10 +32,10 @@ _DISTANCE = """\
 #endif
 #endif
 
-static float hv_distance(volatile float x, volatile float y)
+static float hv_distance(float x, float y)
 {
-    volatile double wide_x = x, wide_y = y, length;
-    volatile float rounded;
+    volatile float rounded = x, other = y;
+    volatile double wide_x = rounded, wide_y = other, length;
 #ifdef HV_X87
     unsigned short before, narrow;
 
