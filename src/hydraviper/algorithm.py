@@ -11,6 +11,7 @@ from hydraviper.engines.local import LocalEngine
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, HasNotes, Student
 from hydraviper.settings import Settings
+from hydraviper.steps import affordable
 from hydraviper.steps.refine import Refined, RefineSettings, refine
 from hydraviper.steps.select import Choice
 from hydraviper.steps.task import Task
@@ -56,6 +57,7 @@ def distill(
     dropped = math.inf  # 3
     with ledger.time("partition"):
         teams = variant.partition(task)  # 4
+    affordable.check(task, teams, variant.resample)
     features = [len(agent.features) for agent in game.agents]
     datasets = [Dataset(team, features) for team in teams]
     students: list[list[dict[int, Student]]] = [[] for _ in teams]

@@ -240,6 +240,16 @@ class Expert(Protocol):
         ...
 
 
+@runtime_checkable
+class ValuesJointly(Protocol):
+    """An expert whose values of a team's joint actions have nothing in common, so that it looks at each of them."""
+
+    @property
+    def joint(self) -> bool:
+        """Whether it is so."""
+        ...
+
+
 class Student(Protocol):
     """One agent's part of a profile: a tree, or any classifier with `predict`."""
 

@@ -35,6 +35,7 @@ BUDGET = Range(1, 100_000_000, "students learn from rollouts", _HOURS)
 DEPTH = Range(1, 20, "a tree asks at least one question", "nobody reads a larger tree")
 LEAVES = Range(2, 2**20, "a tree of one leaf asks nothing", "a tree of depth 20 has no more")
 TEAMS = Range(1, 1000, "agents are split into teams", "no game here has so many agents")
+JOINT_ACTIONS = Range(2, 1_000_000, "an agent has at least two actions", "their values would not fit into memory")
 WORKERS = Range(1, 1024, "somebody has to play", "each is a process or a thread of its own")
 SEEDS = Range(1, 10_000, "a seed is a run", _HOURS)
 SECONDS = Range(0, 10_000_000, "time does not run backwards", "that is four months")
@@ -66,6 +67,7 @@ class Settings:
     ucb_scale: float = 4.0  # c, times the confidence bound on the mean reward per step
     partition: str = "none"  # none keeps the game's own teams
     teams: int = 2  # L, how many teams a partition makes of each of the game's own
+    max_joint_actions: int = 20_000  # of a team, that an expert with joint critics values for each sample
     training_share: float = 0.8  # of their data that MAVIPER, and IVIPER as its authors wrote it, train on
     refine_seconds: float = 0.0  # how long to search for better trees in the end; what it finds depends on the machine
     learner: str = "tree"  # what a student is: tree, or a forest or a mixture of trees, which nobody reads as one
@@ -105,6 +107,7 @@ _RANGES = {
     "depth": DEPTH,
     "most_leaves": LEAVES,
     "teams": TEAMS,
+    "max_joint_actions": JOINT_ACTIONS,
     "drop_quantile": SHARE,
     "training_share": SHARE,
     "refine_seconds": SECONDS,

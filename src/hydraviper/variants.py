@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,9 +31,9 @@ class Variant:
         return replace(self, train=train.with_classifier(classifier))
 
 
-_BY_TEAM = partial(resample.resample, weigh=resample.team_weights)
-_BY_MEMBER = partial(resample.resample, weigh=resample.own_weights)
-_BY_RANGE = partial(resample.resample, weigh=resample.range_weights)
+_BY_TEAM = resample.Weighted(resample.team_weights)
+_BY_MEMBER = resample.Weighted(resample.own_weights)
+_BY_RANGE = resample.Weighted(resample.range_weights)
 
 HYDRAVIPER = Variant(
     "hydraviper",
@@ -48,7 +47,7 @@ MAVIPER = Variant(
     "maviper",
     partition=partition.natural,
     collect=collect.each_among_experts,
-    resample=partial(resample.resample, weigh=resample.joint_weights),
+    resample=resample.Weighted(resample.joint_weights),
     train=train.together,
     select=select.uniform,
 )
@@ -68,9 +67,7 @@ IVIPER_RANGE = replace(IVIPER, name="iviper-max-min", resample=_BY_RANGE)
 IVIPER_SPLIT = replace(IVIPER, name="iviper-split", train=train.on_a_share)
 # as the command in its authors' README runs it
 IVIPER_AUTHORS = replace(IVIPER_TOGETHER, name="iviper-authors", resample=_BY_RANGE, train=train.on_a_share)
-MAVIPER_AUTHORS = replace(
-    MAVIPER, name="maviper-authors", resample=partial(resample.resample, weigh=resample.averaged_weights)
-)
+MAVIPER_AUTHORS = replace(MAVIPER, name="maviper-authors", resample=resample.Weighted(resample.averaged_weights))
 IMITATION = Variant(
     "imitation",
     partition=partition.natural,
@@ -85,7 +82,9 @@ WITHOUT_TRA = replace(HYDRAVIPER, name="hydraviper-without-tra", collect=collect
 WITHOUT_UCB = replace(HYDRAVIPER, name="hydraviper-without-ucb", select=select.uniform)
 WITHOUT_TRA_UCB = replace(WITHOUT_TRA, name="hydraviper-without-tra-ucb", select=select.uniform)
 # C-Q's weights still tell TR-A how many rollouts to play, so that only the draw differs
-NO_WEIGHTS = replace(HYDRAVIPER, name="hydraviper-no-weights", resample=partial(_BY_TEAM, evenly=True))
+NO_WEIGHTS = replace(
+    HYDRAVIPER, name="hydraviper-no-weights", resample=resample.Weighted(resample.team_weights, evenly=True)
+)
 
 
 def viper(task: Task) -> tuple[Team, ...]:

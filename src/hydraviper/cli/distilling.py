@@ -66,6 +66,9 @@ def distill(
     seed: Seed = 0,
     partition: Annotated[str, typer.Option(help=f"How agents are split into teams: {', '.join(PARTITIONS)}.")] = "none",
     teams: Annotated[int, typer.Option(help="Teams that a partition makes.")] = 2,
+    max_joint_actions: Annotated[
+        int, typer.Option(help="The most joint actions of a team that an expert with joint critics may have to value.")
+    ] = Settings.max_joint_actions,
     learner: Learner = Settings.learner,
     selection: Selection = Settings.selection,
     ucb_scale: Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")] = None,
@@ -98,6 +101,7 @@ def distill(
         features=features,
         partition=partition,
         teams=teams,
+        max_joint_actions=max_joint_actions,
         learner=learner,
         selection=selection,
         drop_quantile=drop_quantile,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class Network:
 class NetworkExpert:
     """Greedy actors, and critics that value the joint action of all agents from all observations."""
 
+    joint: ClassVar[bool] = True  # the worst joint action is found among all of them
     actors: tuple[Network, ...]  # [N], observation -> one number per action
     critics: tuple[Network, ...]  # [N], all observations and one-hot actions -> value
     about: Mapping[str, object] = field(default_factory=dict)  # game, how it was made, its score
@@ -83,6 +85,7 @@ class NetworkExpert:
 class CriticExpert:
     """Acts as any policy does; its values are joint critics that were fitted to that policy (see critics.py)."""
 
+    joint: ClassVar[bool] = True  # as NetworkExpert's
     policy: Policy  # a file can hold a LocalQExpert or a game's yardstick
     critics: tuple[Network, ...]  # [N], all observations and one-hot actions -> value
     observation_sizes: tuple[int, ...]  # features of each agent

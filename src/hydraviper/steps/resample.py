@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from hydraviper.data import Dataset, InputError
+from hydraviper.data import Dataset, InputError, Team
 from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.task import Task
 
@@ -110,6 +111,43 @@ def _joint_actions(task: Task, actions: np.ndarray, movers: tuple[int, ...]) -> 
         played = actions.copy()
         played[:, list(movers)] = choice
         yield played
+
+
+def _of_team(task: Task, team: Team) -> int:
+    return math.prod(len(task.game.agents[i].actions) for i in team)
+
+
+def _of_everybody(task: Task, team: Team) -> int:
+    return _of_team(task, tuple(range(len(task.game.agents))))
+
+
+def _of_members(task: Task, team: Team) -> int:
+    return max(len(task.game.agents[i].actions) for i in team)
+
+
+VALUED: dict[Weigh, Callable[[Task, Team], int]] = {  # how many joint actions a weight looks at
+    team_weights: _of_team,
+    own_weights: _of_members,
+    joint_weights: _of_everybody,
+    range_weights: _of_members,
+    averaged_weights: _of_everybody,
+}
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Resampling by one kind of weights, as a step of a variant."""
+
+    weigh: Weigh
+    evenly: bool = False
+
+    def __call__(self, task: Task, dataset: Dataset, iteration: int) -> tuple[np.ndarray, float]:
+        """Counts [A, S] and how many rollouts were dropped."""
+        return resample(task, dataset, iteration, self.weigh, self.evenly)
+
+    def joint_actions(self, task: Task, team: Team) -> int:
+        """How many joint actions an expert that enumerates them has to value for each sample."""
+        return VALUED[self.weigh](task, team)
 
 
 def take_all(task: Task, dataset: Dataset, iteration: int) -> tuple[np.ndarray, float]:

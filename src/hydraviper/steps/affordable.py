@@ -1,0 +1,57 @@
+"""Whether weights can be had in reasonable time: joint actions are a power of the team, and nobody likes to wait."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from hydraviper.data import InputError, Team
+from hydraviper.protocols import ValuesJointly
+from hydraviper.steps.resample import Weighted
+from hydraviper.steps.task import Task
+
+TRIED = 2_000  # joint actions, at most, that are valued to see how long one takes
+ROWS = 16  # samples of the trial
+
+
+def check(task: Task, teams: tuple[Team, ...], resample: Any) -> None:
+    """Refuse teams with more joint actions than the settings allow, where the expert looks at each of them."""
+    if not isinstance(resample, Weighted) or not (isinstance(task.expert, ValuesJointly) and task.expert.joint):
+        return
+    most, team = max((resample.joint_actions(task, team), team) for team in teams)
+    limit = task.settings.max_joint_actions
+    if most <= limit:
+        return
+    samples = (task.settings.rollouts_per_iteration + task.settings.train_budget) * task.game.horizon
+    raise InputError(
+        f"the weights for a team of {len(team)} ask for the values of {most:,} joint actions per sample, more than "
+        f"{limit:,}: for {samples:,} samples that takes {_in_words(_seconds(task, team) * most * samples)} here; use "
+        "an expert with local values (--expert), split the team (--partition, --teams), take fewer agents, choose "
+        "iviper, or raise --max-joint-actions."
+    )
+
+
+def _seconds(task: Task, team: Team) -> float:
+    """How long the value of one joint action takes to all members, from a few of them tried."""
+    counts = [len(task.game.agents[i].actions) for i in team]
+    movers = next(k for k in range(len(team), 0, -1) if math.prod(counts[:k]) <= TRIED or k == 1)
+    draws = np.random.default_rng(0)
+    seen = [draws.normal(size=(ROWS, len(agent.features))).astype(np.float32) for agent in task.game.agents]
+    actions = np.zeros((ROWS, len(task.game.agents)), np.int64)
+    spent = []
+    for _ in range(3):  # the first compiles
+        start = time.perf_counter()
+        task.expert.worst_team_q(seen, actions, team[:movers], team)
+        spent.append(time.perf_counter() - start)
+    return min(spent) / ROWS / math.prod(counts[:movers])
+
+
+def _in_words(seconds: float) -> str:
+    """A length of time that people can picture, roughly."""
+    for size, unit in ((86_400 * 365, "years"), (86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"about {round(seconds / size):,} {unit}"
+    return f"about {max(1, round(seconds))} seconds"
