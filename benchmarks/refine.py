@@ -24,7 +24,8 @@ import hydraviper
 from hydraviper import runs
 from hydraviper.data import Estimate
 from hydraviper.games import catalogue
-from hydraviper.steps.refine import RefineSettings, refine
+from hydraviper.refine.records import RefineSettings
+from hydraviper.refine.search import refine
 from hydraviper.trees import file
 
 FOLDER = Path("results/refine")

@@ -14,12 +14,13 @@ import pytest
 import hydraviper
 from hydraviper.games import catalogue
 from hydraviper.protocols import HasArena, HasDerived
+from hydraviper.refine import annealing, experience, starts
+from hydraviper.refine.moves import Limits, Mover, Wishes
+from hydraviper.refine.records import RefineSettings
+from hydraviper.refine.search import _search as open_search
+from hydraviper.refine.search import refine
 from hydraviper.seeding import Purpose, rollout_seeds
-from hydraviper.steps import experience, islands, starts
-from hydraviper.steps.refine import RefineSettings, refine
-from hydraviper.steps.refine import _search as open_search
 from hydraviper.trees.counts import recounted
-from hydraviper.trees.moves import Limits, Mover, Wishes
 from hydraviper.trees.packed import Vocabulary, pack, unpack
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
 from tests.conftest import random_expert
@@ -147,7 +148,7 @@ def test_it_gains_repeats_and_keeps_to_its_budget(distilled, monkeypatch, length
     game, expert, trees = distilled
     settings = RefineSettings(rollouts=20_000 if length == "short" else 600_000, seed=1)
     if length == "long":
-        monkeypatch.setattr(islands, "LONG", (60.0, settings.rollouts))
+        monkeypatch.setattr(annealing, "LONG", (60.0, settings.rollouts))
     alone = refine(game, expert, trees, hydraviper.LocalEngine(lambda: game), settings)
     with hydraviper.LocalEngine(catalogue.maker(game), 2) as engine:
         together = refine(game, expert, trees, engine, settings)
@@ -172,17 +173,17 @@ def test_islands_take_from_each_other_what_is_better(distilled):
     game, expert, trees = distilled
     settings = RefineSettings(rollouts=1_000_000)
     search = open_search(game, expert, None, settings, trees, (), None, lambda *_: None)
-    whole = islands._packed(search, trees)
+    whole = annealing._packed(search, trees)
     first, second = whole.copy(), whole.copy()
     for island, agent in ((first, 0), (second, 1)):
         island.nodes[agent, 0] = (LEAF, LEAF, LEAF, 0)  # it always stays
-    mixed, spent = islands._mixed(search, first, [second], 0)
-    assert 0 < spent <= islands.OF_MIXING * settings.rollouts
-    useless, found, good = (islands._arena(search, own, 1, 2000).scores.mean() for own in (first, mixed, whole))
+    mixed, spent = annealing._mixed(search, first, [second], 0)
+    assert 0 < spent <= annealing.OF_MIXING * settings.rollouts
+    useless, found, good = (annealing._arena(search, own, 1, 2000).scores.mean() for own in (first, mixed, whole))
     assert useless < good - 1
     assert found > good - 0.3
     forbidden = replace(search, allowed=lambda own: own[0].leaves == 1)
-    kept, _ = islands._mixed(forbidden, first, [second], 0)
+    kept, _ = annealing._mixed(forbidden, first, [second], 0)
     assert kept.nodes[0, 0, 0] == LEAF
 
 
@@ -230,11 +231,11 @@ def test_what_is_worse_is_not_returned(distilled, monkeypatch):
     game, expert, trees = distilled
 
     def worse(search):
-        found = islands_search(search)
+        found = annealing_search(search)
         return replace(found, trees=dict.fromkeys(trees, trees[0]), after=found.before + 1)
 
-    islands_search = islands.search
-    monkeypatch.setattr(islands, "search", worse)
+    annealing_search = annealing.search
+    monkeypatch.setattr(annealing, "search", worse)
     found = refine(game, expert, trees, hydraviper.LocalEngine(lambda: game), RefineSettings(rollouts=2000))
     assert not found.kept
     assert found.students == trees

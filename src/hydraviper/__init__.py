@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from hydraviper.games.catalogue import make
     from hydraviper.profile import Profile
     from hydraviper.protocols import Engine, Expert, Game, Policy, Student
+    from hydraviper.refine.records import Refined, RefineSettings
+    from hydraviper.refine.search import refine
     from hydraviper.rollout import play
     from hydraviper.settings import Settings
-    from hydraviper.steps.refine import Refined, RefineSettings, refine
     from hydraviper.trees.file import load as load_trees
     from hydraviper.trees.file import save as save_trees
     from hydraviper.trees.tree import Tree
@@ -104,9 +105,10 @@ _HOMES = {
     "games.catalogue": ("make",),
     "profile": ("Profile",),
     "protocols": ("Engine", "Expert", "Game", "Policy", "Student"),
+    "refine.records": ("RefineSettings", "Refined"),
+    "refine.search": ("refine",),
     "rollout": ("play",),
     "settings": ("Settings",),
-    "steps.refine": ("RefineSettings", "Refined", "refine"),
     "trees.file": ("load_trees", "save_trees"),
     "trees.tree": ("Tree",),
     "variants": ("VARIANTS", "Variant"),
@@ -121,6 +123,9 @@ _SHORTER = {  # their names at home
 }
 
 kernel_cache.ensure()  # before the first kernel is made
+for room in ("refine",):  # loaded once, so that no later import puts the room in the place of the function of its name
+    import_module(f"hydraviper.{room}")
+    del globals()[room]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,9 +10,10 @@ from hydraviper.data import Dataset, Ledger, Team
 from hydraviper.engines.local import LocalEngine
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, HasNotes, Student
+from hydraviper.refine.records import Refined, RefineSettings
+from hydraviper.refine.search import refine
 from hydraviper.settings import Settings
 from hydraviper.steps import affordable
-from hydraviper.steps.refine import Refined, RefineSettings, refine
 from hydraviper.steps.select import Choice
 from hydraviper.steps.task import Task
 from hydraviper.trees.tree import Tree

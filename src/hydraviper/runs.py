@@ -22,10 +22,11 @@ from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Game, HasContent
+from hydraviper.refine.records import Allowed, Refined, RefineSettings
+from hydraviper.refine.search import refine
 from hydraviper.report import render_report
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
-from hydraviper.steps.refine import Allowed, Refined, RefineSettings, refine
 from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
 from hydraviper.variants import Variant

@@ -32,8 +32,8 @@ from hydraviper.cli.common import (
 )
 from hydraviper.cli.printing import print_refined, print_scores
 from hydraviper.folders import new_folder, point_to_latest
+from hydraviper.refine.records import RefineSettings
 from hydraviper.settings import DEPTH, ROLLOUTS
-from hydraviper.steps.refine import RefineSettings
 from hydraviper.trees import file
 
 

@@ -10,7 +10,6 @@ from one another what they have in common: cells that differ in their selection 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import multiprocessing
 import os
 import platform
@@ -34,6 +33,8 @@ from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
+from hydraviper.refine.records import RefineSettings
+from hydraviper.refine.search import refine
 from hydraviper.studies import experts, results
 from hydraviper.studies.design import Arm, Cell, Study, cell_of
 from hydraviper.studies.results import RUNNING, Result
@@ -243,15 +244,11 @@ def _distill(job: Job, game: Game, expert: StoredExpert) -> dict[str, Any]:
 
 def _refine(job: Job, game: Game, expert: StoredExpert) -> dict[str, Any]:
     """As `_distill`, then the direct search over the trees: the score is theirs, and their seconds are counted."""
-    try:
-        refining = importlib.import_module("hydraviper.steps.refine")
-    except ModuleNotFoundError:
-        raise InputError("this version cannot refine trees: choose another study, or update hydraviper.") from None
     with _scratch(job) as place, LocalEngine(catalogue.maker(game), job.workers) as engine:
         summary = _run_into(place, job, game, expert, engine)
         students = file.load(place).students(game)
-        limits = refining.RefineSettings(seconds=job.cell.refine, seed=job.cell.settings.seed)
-        refined = refining.refine(game, expert, students, engine, limits)
+        limits = RefineSettings(seconds=job.cell.refine, seed=job.cell.settings.seed)
+        refined = refine(game, expert, students, engine, limits)
         fields = evaluation.evaluate(game, expert, refined.students, engine, job.cell.episodes)
     seconds = {**summary["seconds"], "refine": refined.seconds}
     seconds["total"] += refined.seconds

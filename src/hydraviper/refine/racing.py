@@ -19,13 +19,13 @@ import numpy as np
 from hydraviper.data import Observations
 from hydraviper.profile import Profile
 from hydraviper.protocols import HasYardsticks
+from hydraviper.refine.experience import Experience
+from hydraviper.refine.moves import Mover, Wishes
+from hydraviper.refine.records import HELD_OUT, SEARCH, Found, Search, Trees
 from hydraviper.seeding import Purpose, generator
-from hydraviper.steps.experience import Experience
-from hydraviper.steps.refine import HELD_OUT, SEARCH, Found, Search, Trees
 from hydraviper.trees import cart
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
-from hydraviper.trees.moves import Mover, Wishes
 from hydraviper.trees.packed import Packed, leaf_of, pack, unpack
 from hydraviper.trees.tree import Tree
 

@@ -19,10 +19,10 @@ import numpy as np
 
 from hydraviper.data import InputError
 from hydraviper.protocols import HasAlikeAgents, HasArena
+from hydraviper.refine.moves import Mover, Wishes, graft, reached
+from hydraviper.refine.records import HELD_OUT, SEARCH, Found, Search, Trees
+from hydraviper.refine.starts import script_starts
 from hydraviper.seeding import Purpose, generator
-from hydraviper.steps.refine import HELD_OUT, SEARCH, Found, Search, Trees
-from hydraviper.steps.starts import script_starts
-from hydraviper.trees.moves import Mover, Wishes, graft, reached
 from hydraviper.trees.packed import FEATURE, LEFT, RIGHT, Packed, pack, unpack
 from hydraviper.trees.tree import LEAF
 
@@ -168,7 +168,7 @@ class Island:
 
     def _varies(self, a: int, features: np.ndarray) -> np.ndarray:
         """Which features are worth asking for: those that are not always the same."""
-        rows = self.arena.views[a * len(self.arena) * self.search.game.horizon :][: 25 * 40]
+        rows = self.arena.views[a * len(self.arena) * self.search.game.horizon :][: 40 * self.search.game.horizon]
         plain = self.search.vocabulary.plain[a]
         return np.array([f >= plain or bool(rows[:, f].std() > 0) for f in features])
 

@@ -15,7 +15,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from hydraviper.data import Rollouts
 from hydraviper.experts.exploring import Exploring
 from hydraviper.profile import Profile
-from hydraviper.steps.refine import SEARCH, Search, Trees
+from hydraviper.refine.records import SEARCH, Search, Trees
 
 MOST_RANDOM = 0.3  # of the actions, in the episodes with most random ones
 SOON, LATER = 0.8, 0.9  # worth of a reward one step later

@@ -13,7 +13,7 @@ import numpy as np
 from hydraviper.data import Observations, Team
 from hydraviper.profile import Profile
 from hydraviper.protocols import HasRules, HasYardsticks, Policy, Student
-from hydraviper.steps.refine import SEARCH, Search, Trees
+from hydraviper.refine.records import SEARCH, Search, Trees
 from hydraviper.trees import cart
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend

@@ -1,0 +1,1 @@
+"""The search past the expert: trees changed directly for a better score."""
