@@ -384,7 +384,7 @@ def test_folders_of_others_are_refused(call, whole):
 
 
 def test_plans_name_every_cell_once():
-    counts = {"table1": 8, "budgets": 27, "sensitivity": 9, "ablation": 18, "runtime": 5, "epsilon": 6}
+    counts = {"table1": 8, "budgets": 27, "sensitivity": 9, "ablation": 20, "runtime": 5, "epsilon": 6}
     counts |= {"features": 10, "refined": 3, "baselines": 22, "experts": 5, "learners": 6}
     for name, count in counts.items():
         games = ["cooperative-navigation", "physical-deception"]

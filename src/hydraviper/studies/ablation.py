@@ -10,7 +10,8 @@ PARTS = (
     ("hydraviper-without-tra", "without TR-A"),
     ("hydraviper-without-ucb", "without VR-UCB"),
     ("hydraviper-without-tra-ucb", "without TR-A and VR-UCB"),
-    ("iviper-joint", "joint rollouts alone"),
+    ("iviper-together", "joint rollouts alone"),
+    ("iviper-joint", "joint training rollouts alone"),
     ("iviper", ""),
 )
 
@@ -19,7 +20,8 @@ STUDY = Study(
     title="Ablation: what each part of HYDRAVIPER is worth",
     about="C-Q is replaced by IVIPER's weights (without C-Q) or every sample counts the same (no weights), TR-A by the "
     "same rollouts in every iteration after the same warm-up, the selection by the same rollouts for every student. "
-    "Joint rollouts alone is IVIPER with its own weights and validation, but its students play together.",
+    "Joint rollouts alone is IVIPER with its own weights and as many rollouts for every student, but its students play "
+    "together, in training and validation; or in training alone, while each is validated among experts.",
     arms=tuple(
         Arm(algorithm, level, level, HYDRAVIPERS.get(label, {}), label)
         for level in ("high", "low")

@@ -5,8 +5,8 @@ from hydraviper.studies.published import DECEPTION, NAVIGATION
 
 PER_AGENT = "iviper (budget per agent)"
 WAYS = (
-    ("iviper-joint", "iviper with joint rollouts"),
-    ("iviper-together", "iviper with joint rollouts and joint validation"),
+    ("iviper-joint", "iviper with joint training rollouts"),
+    ("iviper-together", "iviper with joint rollouts"),
     ("iviper-max-min", "iviper with max-min weights"),
     ("iviper-split", "iviper on 80 % of the data"),
     ("iviper-authors", "iviper as its authors run it"),

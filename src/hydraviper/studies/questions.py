@@ -119,6 +119,7 @@ def _rq3(rows: Sequence[Row]) -> Iterator[Claim]:
 
 PARTS = (  # what is asked about, who has it, who has not
     ("playing together, in IVIPER", "joint rollouts alone", "iviper"),
+    ("playing together in training, in IVIPER", "joint training rollouts alone", "iviper"),
     ("all else that HYDRAVIPER does", OURS, "joint rollouts alone"),
     ("C-Q in place of own weights", OURS, "without C-Q"),
     ("C-Q in place of no weights", OURS, "no weights"),
