@@ -291,7 +291,7 @@ def _percent(lost: Interval) -> str:
         return f"{abs(100 * share):.1f} % {'worse' if share > 0 else 'better'}"
 
     if lost.count == 0:
-        return "no common seeds"
+        return "no common seeds, or a mean of 0"
     if lost.mean == lost.low == lost.high == 0:
         return "the same in every seed"
     if lost.count < 2:

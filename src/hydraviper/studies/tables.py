@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -149,7 +150,9 @@ def worsening(row: Row, other: Row) -> statistics.Interval:
     """How much worse a row is than another on common seeds, as a share of the other's mean; negative is better."""
     difference = statistics.paired(row.scores, other.scores).difference
     common = row.scores.keys() & other.scores.keys()
-    size = abs(float(np.mean([other.scores[seed] for seed in common]))) if common else 1.0
+    size = abs(float(np.mean([other.scores[seed] for seed in common]))) if common else 0.0
+    if size == 0:
+        return statistics.Interval(math.nan, math.nan, math.nan, 0)  # nothing is a share of nothing
     mean, low, high = difference.mean / size, difference.low / size, difference.high / size
     if not row.lower_is_better:
         mean, low, high = -mean, -high, -low
@@ -191,7 +194,7 @@ def to_json(study: Study, row: Row, rows: Iterable[Row]) -> dict[str, Any]:
         "published_ci95": theirs.ci95 if theirs else None,
         "published_seconds": their_seconds.mean if their_seconds else None,
         "compared_with": other.arm.name if other else None,
-        "worse_by": against.mean if against else None,
+        "worse_by": _known(against.mean) if against else None,
         "worse_by_low": _known(against.low) if against else None,
         "worse_by_high": _known(against.high) if against else None,
     }
