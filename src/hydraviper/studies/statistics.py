@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+
+from hydraviper.data import Estimate
 
 RESAMPLES = 10_000
 _SEED = 20_250  # of the bootstrap: the same numbers give the same interval
@@ -44,7 +45,7 @@ def t_interval(values: Sequence[float]) -> Interval:
     mean = float(np.mean(values)) if count else math.nan
     if count < 2:
         return Interval(mean, math.nan, math.nan, count)
-    half = float(stdtrit(count - 1, 0.975)) * float(np.std(values, ddof=1)) / math.sqrt(count)
+    half = Estimate.of(values).ci95
     return Interval(mean, mean - half, mean + half, count)
 
 
