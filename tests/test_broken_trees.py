@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -142,6 +143,10 @@ def test_broken_files_get_a_sentence(tmp_path):
     found = outcomes(150, 0, tmp_path)
     assert set(found) == {"works", "a sentence"}
     assert min(found.values()) > 20
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(file.schema())
 
 
 def change(*path: Any) -> Callable[[Any], dict[str, Any]]:

@@ -8,11 +8,13 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+from jsonschema.exceptions import best_match
 
 from hydraviper.data import UNWRITABLE, Agent, InputError, check_names, naming
 from hydraviper.protocols import Game
@@ -140,17 +142,17 @@ def load(path: Path | str) -> TreesFile:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         _check_texts(document)
-        jsonschema.validate(document, schema())
+        misfit = best_match(_validator().iter_errors(document))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): pass a trees.json that you may read.") from None
     except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, too deep, or a number of thousands of digits
         raise InputError(f"{path} is not JSON ({error}): pass a trees.json made by `hydraviper distill`.") from None
-    except jsonschema.ValidationError as error:
-        where = "/".join(map(str, error.absolute_path)) or "the document"
-        problem = error.message if len(error.message) < 120 else error.message[:117] + "..."
-        raise InputError(f"{path} is not a trees.json of this package: at {where}, {problem}.") from None
+    if misfit is not None:
+        where = "/".join(map(str, misfit.absolute_path)) or "the document"
+        problem = misfit.message if len(misfit.message) < 120 else misfit.message[:117] + "..."
+        raise InputError(f"{path} is not a trees.json of this package: at {where}, {problem}.")
     try:
         return _read(document)
     except InputError as error:
@@ -187,6 +189,12 @@ def _learner_beside(path: Path) -> str | None:
 def schema() -> dict[str, Any]:
     """The JSON schema of trees.json."""
     return json.loads((resources.files("hydraviper.trees") / "schema.json").read_text())
+
+
+@cache
+def _validator() -> jsonschema.Draft202012Validator:
+    """Made once: checking the schema itself, as `jsonschema.validate` does, takes longer than checking a file."""
+    return jsonschema.Draft202012Validator(schema())
 
 
 def _read(document: dict[str, Any]) -> TreesFile:
