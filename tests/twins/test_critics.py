@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hydraviper
-from hydraviper.experts import kernels
+from hydraviper.kernels import networks as kernels
 from tests.conftest import random_expert
 
 

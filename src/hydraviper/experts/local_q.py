@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from hydraviper.data import InputError, Observations, Team
-from hydraviper.experts import kernels
 from hydraviper.experts.networks import Network
+from hydraviper.kernels import networks as kernels
 
 
 class LocalQ(Protocol):

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from hydraviper.data import InputError, Observations, Team
-from hydraviper.experts import kernels
+from hydraviper.kernels import networks as kernels
 from hydraviper.protocols import Policy
 
 BLOCK_VALUES = 32_768  # joint values per piece of work; no row's result depends on it

@@ -10,15 +10,22 @@ Kernels take arrays one by one: in numba a tuple of arrays costs more, by counti
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numba as nb
 import numpy as np
 
 from hydraviper.data import JobError
-from hydraviper.experts.kernels import greedy_row, lists
-from hydraviper.games import particle
-from hydraviper.games.particle import move, observe_deception, observe_navigation, reward_deception, reward_navigation
+from hydraviper.kernels.networks import greedy_row, lists
+from hydraviper.kernels.particles import (
+    draw,
+    move,
+    observe_deception,
+    observe_navigation,
+    reward_deception,
+    reward_navigation,
+)
 from hydraviper.trees.packed import Packed, Vocabulary, leaf_of
 
 FIRST_LOOK = 64  # episodes after which a race first asks whether a change can still win; then twice as many, ...
@@ -121,12 +128,23 @@ def play_changed(
     return episodes
 
 
+@dataclass(frozen=True)
+class World:
+    """Which particle world is played."""
+
+    agents: int
+    landmarks: int
+    horizon: int
+    collide: bool
+    position_first: bool
+
+
 class Arena:
     """A team's trees and the episodes that they have played; a score is the returns times given weights."""
 
     def __init__(
         self,
-        game: particle.ParticleWorld,
+        world: World,
         network: tuple[np.ndarray, ...] | None,
         vocabulary: Vocabulary,
         trees: Packed,
@@ -134,14 +152,14 @@ class Arena:
         weights: np.ndarray,
     ) -> None:
         """The network, if there is one, plays agent 0; trees play everybody else."""
-        agents, landmarks = game.sizes
-        hidden, episodes, horizon = (0 if network is None else 1), len(seeds), game.horizon
+        agents, landmarks = world.agents, world.landmarks
+        hidden, episodes, horizon = (0 if network is None else 1), len(seeds), world.horizon
         team, features = agents - hidden, max(vocabulary.plain)
         none = np.zeros((1, 1), np.float32), np.zeros(1, np.float32)
         self._network = network or none * 3
         self._tables = vocabulary.tables()
         self._world = (
-            np.array([hidden, game.collide, game.mpe2]),
+            np.array([hidden, world.collide, world.position_first]),
             np.empty((episodes, landmarks, 2)),
             np.empty(episodes, int),
         )
@@ -152,7 +170,7 @@ class Arena:
         self.scores = np.zeros(episodes)
         self._weights = np.asarray(weights, float)
         positions = np.empty((episodes, agents, 2))
-        particle.draw(np.asarray(seeds, np.uint64), positions, *self._world[1:])
+        draw(np.asarray(seeds, np.uint64), positions, *self._world[1:])
         self.states[:, 0, :, :2] = positions
         self.adopt(trees, np.zeros(team, np.bool_))
 

@@ -1,0 +1,1 @@
+"""Compiled pieces that games and experts share."""
