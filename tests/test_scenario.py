@@ -176,7 +176,7 @@ def test_packed_files_are_played_and_bombs_are_not(call, tmp_path, monkeypatch):
 
 def test_what_is_no_plain_file_is_refused(call, tmp_path):  # noqa: F811
     os.mkfifo(tmp_path / "pipe.xml")
-    for other in (tmp_path / "pipe.xml", "/dev/zero", tmp_path, tmp_path / "missing.xml"):
+    for other in (tmp_path / "pipe.xml", "/dev/zero", "/proc/kmsg", tmp_path, tmp_path / "missing.xml", "x" * 5000):
         refuses(call, "is not accessible", "map", f"traffic:{configuration(tmp_path, route_files=other)}")
     include = additional(tmp_path, '<include href="/etc/passwd"/>')
     refuses(call, "includes another file", "map", f"traffic:{configuration(tmp_path, additional_files=include)}")

@@ -85,6 +85,7 @@ def test_every_map_plays(name):
     played = hydraviper.play(game, longest(game), SEEDS[:1])
     assert played.lengths.tolist() == [3]
     assert game.score.of(played.returns)[0] >= 0
+    assert ("does not repeat" in " ".join(game.notes)) == (name == "cologne1")
 
 
 def test_a_seed_repeats_exactly(street):

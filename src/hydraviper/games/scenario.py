@@ -165,13 +165,15 @@ def _located(file: Path, name: str) -> Path:
     try:
         return (file.parent / Path(expanded).expanduser()).resolve()
     except (ValueError, RuntimeError, OSError):
-        raise InputError(f"{file} names the file {name!r}, which cannot be: correct its path.") from None
+        raise InputError(
+            f"{file} names the file {sumo_files.shorten(name)!r}, which cannot be: correct its path."
+        ) from None
 
 
 def _entries(file: Path) -> list[tuple[str, str]]:
     """The options of a configuration with their values, as `<name value="..."/>` or as text."""
-    if not file.is_file():
-        raise InputError(f"there is no file {file}: pass the path of a .sumocfg.")
+    if not sumo_files.is_plain(file):
+        raise InputError(f"there is no file {sumo_files.shorten(str(file))}: pass the path of a .sumocfg.")
     found: list[tuple[str, str]] = []
     open_elements: list[list[str]] = []  # name, text so far
 

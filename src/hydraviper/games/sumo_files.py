@@ -95,13 +95,26 @@ def _beside(file: Path, name: str) -> Path:
     return (file.parent / name).resolve()
 
 
+def is_plain(path: Path) -> bool:
+    """Whether it is a file that has an end: no pipe, no device, nothing that the system makes up."""
+    try:
+        return path.is_file() and not str(path.resolve()).startswith(("/proc/", "/sys/", "/dev/"))
+    except OSError:  # a name that is too long, say
+        return False
+
+
+def shorten(text: str) -> str:
+    """A path that fits into a sentence."""
+    return text if len(text) <= 200 else f"{text[:90]}...{text[-90:]}"
+
+
 class _Content:
     """A file's content, unpacked where it is packed, in pieces."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.is_file():  # nor is a pipe or a device
-            raise InputError(f"'{path}' is not accessible: correct the path of the file that SUMO is to load.")
+        if not is_plain(path):
+            raise InputError(f"'{shorten(str(path))}' is not accessible: correct the path of the file for SUMO.")
         self.digest = ""
 
     def parse(self, start: Element, end: Callable[[str], object] | None = None, text: Any = None) -> None:
