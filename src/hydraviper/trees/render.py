@@ -33,7 +33,7 @@ def to_svg(agent: Agent, tree: Tree, picture: Picture | None = None, note: str =
     plan = _plan(agent, tree, picture)
     label = f"Decision tree of {agent.name}: {size_of(tree)}"
     facts = f"{size_of(tree)}, agrees with the expert on {percent(tree.fidelity)} of the data"
-    beside = tag("tspan", facts, dx=12, font_size=12, font_weight="normal", fill=SOFT)
+    beside = tag("tspan", escape(facts), dx=12, font_size=12, font_weight="normal", fill=SOFT)
     title = tag("text", escape(agent.name) + beside, x=_MARGIN, y=28, font_size=16, font_weight="bold")
     legend, bottom = _legend(agent, tree, plan, note)
     edges = [_edge(tree, plan, parent) for parent in np.flatnonzero(tree.feature != LEAF).tolist()]
