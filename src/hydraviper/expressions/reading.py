@@ -135,7 +135,7 @@ class _Reader:
             value = Fraction(digits) * Fraction(10) ** int(power or 0)
             if value == 0 or SMALLEST <= abs(value) <= LARGEST:
                 return value
-        shown = text if len(text) <= 20 else text[:17] + "..."
+        shown = text.strip() if len(text) <= 20 else text.strip()[:17] + "..."
         raise self._unreadable(f"{shown} is no number that a float32 could be compared with: write one up to 1e38")
 
     def _features(self, name: str) -> list[Feature]:
