@@ -195,6 +195,13 @@ def test_names_that_cannot_be_shown_are_refused(name):
         assert str(refused.value).isprintable()
 
 
+def test_an_agreement_next_to_nothing_is_well_formed():
+    none = np.array([LEAF])
+    tree = Tree(none, np.zeros(1, np.float32), none, none, np.array([0]), np.array([[1.0, 1e6, 0, 0, 0]]))
+    drawn = "".join(ElementTree.fromstring(to_svg(NAVIGATOR, tree)).itertext())
+    assert "agrees with the expert on <0.1% of the data" in drawn
+
+
 def test_a_single_leaf_without_data_works():
     for counts in (np.zeros((1, 5)), np.array([[1.0, 3, 0, 0, 0]])):
         none = np.array([LEAF])
