@@ -143,8 +143,14 @@ LAUGHS = '<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;
 
 def test_entities_are_refused_in_every_file(call, tmp_path):  # noqa: F811
     file = configuration(tmp_path)
+    (tmp_path / "deep.xml").write_text("<a>" * 300 + "</a>" * 300)
+    deep = configuration(tmp_path, additional_files=tmp_path / "deep.xml")
+    refuses(call, "more than 100 elements inside one another", "map", f"traffic:{deep}")
+    (tmp_path / "deep.xml").write_text("<net/>")
+    refuses(call, "has no <edge> in it", "map", f"traffic:{configuration(tmp_path, net_file=tmp_path / 'deep.xml')}")
+    file = configuration(tmp_path)
     file.write_text(LAUGHS + file.read_text().replace("<configuration>", '<configuration><begin value="&c;"/>'))
-    refuses(call, "own.sumocfg has a document type", "map", f"traffic:{file}")
+    refuses(call, "hydraviper: " + str(file) + " has a document type", "map", f"traffic:{file}")
     bomb = tmp_path / "bomb.xml"
     bomb.write_text(LAUGHS + "<additional>&c;</additional>")
     for option in ("net_file", "route_files", "additional_files"):

@@ -127,7 +127,8 @@ def read(file: Path) -> Inputs:
         name = _OTHER_NAMES.get(given, given)
         if name in FILES:
             named = [_located(file, part.strip()) for part in re.split("[,;]", value) if part.strip()]
-            files[name] = tuple(map(sumo_files.prepare, named))
+            needs = "edge" if name == "net-file" else ""  # SUMO crashes on a network without roads
+            files[name] = tuple(sumo_files.prepare(path, needs) for path in named)
         elif _is_allowed(name):
             options[name] = _within(file, name, value)
         elif name not in _SILENT.split():
@@ -204,6 +205,8 @@ def _entries(file: Path) -> list[tuple[str, str]]:
         if len(content) > LARGEST:
             raise InputError(f"{file} is larger than a .sumocfg can be: pass the configuration, not the network.")
         parser.Parse(content, True)
+    except InputError:
+        raise
     except (expat.ExpatError, ValueError, LookupError) as error:
         raise InputError(f"SUMO rejects {file}: it is no sound XML ({error}).") from None
     except OSError as error:

@@ -23,6 +23,7 @@ from hydraviper.data import InputError
 
 NOWHERE = "/dev/null"
 LARGEST = 2**30  # bytes of one file, unpacked
+DEEPEST = 100  # elements inside one another; SUMO's files have a handful
 _CHUNK = 2**20
 _READ = {("rerouter", "file"), ("variableSpeedSign", "file")}  # these attributes name files that SUMO reads
 _WRITTEN = re.compile(r"(?<!pro)(?<!img)(?<!osg)file(name)?$|output$|^dest$", re.IGNORECASE)
@@ -43,11 +44,13 @@ class InputFile:
     copy: IO[bytes] | None = None  # it is there as long as this is
 
 
-def prepare(path: Path, may_read: bool = True) -> InputFile:
-    """Look through a file; what is not safe to load is refused in one sentence."""
+def prepare(path: Path, needs: str = "", may_read: bool = True) -> InputFile:
+    """Look through a file; what is not safe to load or lacks the element that it `needs` is refused in a sentence."""
     content = _Content(path)
     found = _Findings(path)
-    content.parse(found.element)
+    content.parse(found.element, found.end)
+    if needs not in found.elements | {""}:
+        raise InputError(f"{path} has no <{needs}> in it: pass another network.")
     if found.reads and not may_read:
         raise InputError(f"{path} is named by another file and names files in turn: put them into one.")
     reads = tuple(prepare(other, may_read=False) for other in dict.fromkeys(found.reads))
@@ -65,8 +68,22 @@ class _Findings:
         self._plain: set[tuple[str, ...]] = set()  # kinds of elements that name no file: most, so they are remembered
         self.left_out: list[str] = []
         self.reads: list[Path] = []
+        self._depth = 0
+
+    @property
+    def elements(self) -> set[str]:
+        """The names of its elements."""
+        return {kind[0] for kind in self._plain}
+
+    def end(self, _: str) -> None:
+        self._depth -= 1
 
     def element(self, name: str, attributes: list[str]) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise InputError(
+                f"{self._path} has more than {DEEPEST} elements inside one another: it is no file of SUMO."
+            )
         kind = (name, *attributes[::2])
         if kind in self._plain:
             return
@@ -137,6 +154,8 @@ class _Content:
                         hashed.update(piece)
                         parser.Parse(piece, False)
             parser.Parse(b"", True)
+        except InputError:
+            raise
         except (expat.ExpatError, ValueError, LookupError) as error:
             raise InputError(f"SUMO rejects {self.path}: it is no sound XML ({error}).") from None
         except (OSError, EOFError, zlib.error) as error:
