@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hydraviper.data import Dataset, Ledger, Team
 from hydraviper.engines.local import LocalEngine
 from hydraviper.profile import Profile
-from hydraviper.protocols import Engine, Expert, Game, HasNotes, Student
+from hydraviper.protocols import Engine, Expert, Game, HasNotes, Student, check_game
 from hydraviper.refine.records import Refined, RefineSettings
 from hydraviper.refine.search import refine
 from hydraviper.settings import Settings
@@ -49,6 +49,7 @@ def distill(
 ) -> Distilled:
     """Turn an expert into one small tree per distilled agent; settings, seed, game and expert decide every bit."""
     settings = replace(settings or Settings(), **({"iterations": variant.iterations} if variant.iterations else {}))
+    check_game(game)
     ledger = ledger or Ledger()
     for note in game.notes if isinstance(game, HasNotes) else ():
         ledger.note(note)

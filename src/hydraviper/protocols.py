@@ -7,7 +7,18 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from hydraviper.data import Agent, Derived, Icons, Knowledge, Observations, Recommended, Rollouts, Score, Team
+from hydraviper.data import (
+    Agent,
+    Derived,
+    Icons,
+    InputError,
+    Knowledge,
+    Observations,
+    Recommended,
+    Rollouts,
+    Score,
+    Team,
+)
 
 
 @runtime_checkable
@@ -268,3 +279,21 @@ class Engine(Protocol):
     def play_many(self, policies: Sequence[Policy], seeds: Sequence[np.ndarray]) -> list[Rollouts]:
         """Play several policies, each on its own seeds, as one piece of work."""
         ...
+
+
+def check_game(game: Game) -> None:
+    """Refuse a game whose agents, teams or score do not fit each other."""
+    names = [agent.name for agent in game.agents]
+    if twins := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"{game.name} has two agents called {twins[0]!r}: give every agent a name of its own.")
+    members = [i for team in game.teams for i in team]
+    if not members or not all(game.teams):
+        raise InputError(f"{game.name} has {'an empty team' if game.teams else 'no teams'}: name who is distilled.")
+    if strangers := [i for i in members if not 0 <= i < len(names)]:
+        raise InputError(f"{game.name} has a team with agent {strangers[0]}, but its agents are 0 to {len(names) - 1}.")
+    if twice := [i for i in members if members.count(i) > 1]:
+        raise InputError(f"{game.name} has {names[twice[0]]} in two teams or twice in one: an agent has one tree.")
+    if len(game.score.weights) != len(names):
+        raise InputError(f"{game.name} scores {len(game.score.weights)} agents, but has {len(names)}.")
+    if game.horizon < 1:
+        raise InputError(f"{game.name} has episodes of {game.horizon} steps: at least one is needed.")

@@ -22,8 +22,7 @@ def play(game: Game, policy: Policy, seeds: np.ndarray, record: bool = False) ->
 def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> Rollouts:
     episodes, agents = len(seeds), len(game.agents)
     actor = policy.begin(seeds) if isinstance(policy, KnowsEpisodes) else policy
-    observations = game.reset(seeds)
-    _check(observations, game)
+    observations = _seen(game, game.reset(seeds), episodes)
     returns = np.zeros((episodes, agents))
     lengths = np.zeros(episodes, np.int64)
     running = np.ones(episodes, bool)
@@ -33,8 +32,10 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     for step in range(game.horizon):
         if record:
             seen.append(observations)
-        observations, rewards, done = game.step(actor.act(observations))
-        _check(observations, game)
+        observations, rewards, done = game.step(_chosen(game, actor.act(observations), episodes))
+        observations = _seen(game, observations, episodes)
+        rewards = _plain(game, "rewards", rewards, (episodes, agents), np.float64)
+        done = _plain(game, "ends of episodes", done, (episodes,), np.bool_)
         if record:
             paid.append(rewards)
         if running.all():
@@ -62,10 +63,64 @@ def _by_episode(steps: list[np.ndarray], lengths: np.ndarray) -> np.ndarray:
     return stacked[np.arange(stacked.shape[1]) < lengths[:, None]]
 
 
-def _check(observations: Observations, game: Game) -> None:
+def _seen(game: Game, observations: Observations, episodes: int) -> Observations:
+    """Observations [B, F_i] per agent that are numbers and nobody else's memory; a compiled game has nothing else."""
+    if len(observations) != len(game.agents):
+        raise InputError(f"{game.name} showed {len(observations)} observations to {len(game.agents)} agents: one each.")
+    checked = []
     for agent, array in zip(game.agents, observations, strict=True):
-        if not _all_finite(array):
+        what = f"observations for {agent.name}"
+        checked.append(_plain(game, what, array, (episodes, len(agent.features)), np.float32))
+        if not _all_finite(checked[-1]):
             raise InputError(f"{game.name} showed {agent.name} a value that is not a number: check the game.")
+    return checked
+
+
+def _plain(game: Game, what: str, array: np.ndarray, shape: tuple[int, ...], kind: type[np.generic]) -> np.ndarray:
+    """An array of the right shape and kind; a copy, since a game may use its own again for the next step."""
+    if getattr(game, "compiled", False):
+        return array
+    try:
+        with np.errstate(over="ignore"):
+            copy = np.array(array, kind)
+    except (TypeError, ValueError):
+        raise InputError(f"{game.name} gave {what} that are no plain numbers: check the game.") from None
+    if copy.shape != shape:
+        raise InputError(f"{game.name} gave {what} of shape {copy.shape}, not {shape}: check the game.")
+    return copy
+
+
+def _chosen(game: Game, actions: np.ndarray, episodes: int) -> np.ndarray:
+    """Actions [B, N] that the game knows; one that is not compiled may know -1, for none."""
+    least = 0 if getattr(game, "compiled", False) else -1
+    return check_actions(game, actions, episodes, least)
+
+
+def check_actions(game: Game, actions: np.ndarray, episodes: int, least: int = 0) -> np.ndarray:
+    """Refuse actions that are not [B, N], whole and an agent's own: they would crash a kernel or mislead a tree."""
+    actions = np.asarray(actions)
+    shape = episodes, len(game.agents)
+    if actions.shape != shape:
+        raise InputError(f"a policy answered {game.name} with actions of shape {actions.shape}, not {shape}: check it.")
+    if actions.dtype.kind not in "iu":
+        raise InputError(f"a policy answered {game.name} with actions of type {actions.dtype}, not whole numbers.")
+    counts = np.array([len(agent.actions) for agent in game.agents])
+    if not _all_within(actions, least, counts):
+        row, i = np.argwhere((actions < least) | (actions >= counts))[0]
+        raise InputError(
+            f"a policy chose action {actions[row, i]} for {game.agents[i].name}, whose actions are 0 to "
+            f"{counts[i] - 1}: check it."
+        )
+    return actions
+
+
+@nb.njit(cache=True, nogil=True)
+def _all_within(actions: np.ndarray, least: int, counts: np.ndarray) -> bool:
+    outside = False
+    for i in range(actions.shape[1]):
+        for row in range(actions.shape[0]):
+            outside |= actions[row, i] < least or actions[row, i] >= counts[i]
+    return not outside
 
 
 @nb.njit(cache=True, nogil=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hydraviper.data import Dataset, InputError
 from hydraviper.profile import Profile
+from hydraviper.rollout import check_actions
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.steps.task import Task
 
@@ -94,6 +95,6 @@ def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile,
     seeds = rollout_seeds(task.settings.seed, Purpose.COLLECT, iteration, count)
     rollouts = task.engine.play(profile, seeds, record=True)
     observations = rollouts.observations or ()
-    actions = task.expert.act(observations)
+    actions = check_actions(task.game, task.expert.act(observations), len(observations[0]))
     for dataset in datasets:
         dataset.extend(observations, actions, rollouts.episodes)
