@@ -95,6 +95,6 @@ def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile,
     seeds = rollout_seeds(task.settings.seed, Purpose.COLLECT, iteration, count)
     rollouts = task.engine.play(profile, seeds, record=True)
     observations = rollouts.observations or ()
-    actions = check_actions(task.game, task.expert.act(observations), len(observations[0]))
+    actions = check_actions(task.game, task.expert.act(observations), int(rollouts.lengths.sum()))
     for dataset in datasets:
         dataset.extend(observations, actions, rollouts.episodes)
