@@ -50,3 +50,9 @@ def small() -> hydraviper.Settings:
 @pytest.fixture(scope="session")
 def two_workers():
     return lambda expert: replace(expert, workers=2)
+
+
+@pytest.fixture(autouse=True)
+def own_state(monkeypatch, tmp_path_factory):
+    """What the command line remembers of its user is not that of who runs the tests."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))

@@ -160,7 +160,7 @@ def read_summary(run: Path) -> dict[str, Any]:
     """summary.json of a run's folder; nothing for a bare trees.json or if it cannot be read."""
     try:
         summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return summary if isinstance(summary, dict) else {}
 
@@ -209,7 +209,7 @@ def _complete(run: Path) -> None:
         if noted["trees"] == _digest((run / "trees.json").read_text(encoding="utf-8")):
             for name in BESIDE:
                 file.write_whole(run / name, str(noted["files"][name]))
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
         pass  # nothing under way, or nothing that an edit left
     for name in LEFTOVERS:
         (run / name).unlink(missing_ok=True)
@@ -267,7 +267,7 @@ def _ledger_lines(ledger: Path) -> list[dict[str, Any]]:
     for line in ledger.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             lines.append(json.loads(line))
-        except ValueError:
+        except (ValueError, RecursionError):
             break
     return lines
 

@@ -94,8 +94,9 @@ def check_file(path: Path) -> None:
 
 def check_new_file(path: Path) -> None:
     """Refuse a file that is there already, or that could not be written in the end."""
-    if path.exists() or path.is_symlink():
-        raise InputError(f"{path} already exists: pass another file with --out.")
+    with as_input_error(path):
+        if path.exists() or path.is_symlink():
+            raise InputError(f"{path} already exists: pass another file with --out.")
     check_file(path)
 
 

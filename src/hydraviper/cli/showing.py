@@ -125,6 +125,6 @@ def _summary(run: Path) -> dict[str, Any]:
     """What a run's summary.json says; nothing if there is none or if it cannot be read."""
     try:
         noted = json.loads(((run if run.is_dir() else run.parent) / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return noted if isinstance(noted, dict) else {}
