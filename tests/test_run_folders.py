@@ -253,7 +253,7 @@ def test_odd_files_are_sentences(call, run, name):
         ["show", run],
     ]
     draws = random.Random(name)
-    for k, text in enumerate(odd_texts(name, Path("good", name).read_text(), draws, 24)):
+    for k, text in enumerate(odd_texts(name, Path("good", name).read_text(), draws, 12)):
         shutil.rmtree(run)
         shutil.copytree("good", run)
         Path(run, name).write_text(text)
