@@ -22,9 +22,9 @@ import pytest
 
 from hydraviper import edits
 from hydraviper.data import Agent, Derived, InputError, Term
+from hydraviper.export import FORMATS, only
 from hydraviper.trees import file
 from hydraviper.trees.explain import explain, in_words
-from hydraviper.trees.export import FORMATS, only
 from hydraviper.trees.words import to_text
 from tests.test_cli import call, refuses
 from tests.test_export import MADE, random_tree

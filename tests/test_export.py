@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import hydraviper
 from hydraviper.data import UNWRITABLE, Agent, Derived, Term
+from hydraviper.export import FORMATS, only, to_c, to_dot, to_json, to_onnx, to_python, to_structured_text
+from hydraviper.export.common import identifiers
+from hydraviper.export.structured_text import KEYWORDS as ST_WORDS
 from hydraviper.trees.derived import extend
-from hydraviper.trees.export import FORMATS, only, to_c, to_dot, to_json, to_onnx, to_python, to_structured_text
-from hydraviper.trees.export.common import identifiers
-from hydraviper.trees.export.structured_text import KEYWORDS as ST_WORDS
 from hydraviper.trees.file import DEEPEST, TreesFile
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
 from tests import structured_text

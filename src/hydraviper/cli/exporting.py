@@ -14,9 +14,9 @@ from hydraviper.cli.common import AgentName, AsJson, RunPath, app, out
 from hydraviper.cli.showing import drawing
 from hydraviper.cli.terminal import print_document
 from hydraviper.data import InputError
+from hydraviper.export import FORMATS, Format, only
+from hydraviper.export.common import identifiers
 from hydraviper.trees import file
-from hydraviper.trees.export import FORMATS, Format, only
-from hydraviper.trees.export.common import identifiers
 from hydraviper.version import __version__
 
 

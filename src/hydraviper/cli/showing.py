@@ -14,11 +14,11 @@ from hydraviper import edits
 from hydraviper.cli.common import AgentName, GameName, RunPath, app, err, game_named, game_of
 from hydraviper.cli.terminal import print_document
 from hydraviper.data import Icons, InputError, Team
+from hydraviper.export import only, to_dot
+from hydraviper.export.common import heading
 from hydraviper.protocols import Game, HasPictures
 from hydraviper.timeline import time_chart
 from hydraviper.trees import file
-from hydraviper.trees.export import only, to_dot
-from hydraviper.trees.export.common import heading
 from hydraviper.trees.render import to_svg
 from hydraviper.trees.words import to_text
 

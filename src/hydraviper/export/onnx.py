@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import Derived, InputError
-from hydraviper.trees.export.common import Program, heading, identifiers, programs
+from hydraviper.export.common import Program, heading, identifiers, programs
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import LEAF
 from hydraviper.version import __version__

@@ -6,7 +6,7 @@ import builtins
 import keyword
 from collections.abc import Iterator
 
-from hydraviper.trees.export.common import Arithmetic, Program, conditions, heading, nested, one_line, programs
+from hydraviper.export.common import Arithmetic, Program, conditions, heading, nested, one_line, programs
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import LEAF
 from hydraviper.version import __version__

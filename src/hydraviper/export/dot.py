@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydraviper.trees.export.common import Program, heading, one_line, programs
+from hydraviper.export.common import Program, heading, one_line, programs
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.svg import paint
 from hydraviper.trees.tree import LEAF

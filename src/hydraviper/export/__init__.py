@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from hydraviper.trees.export.c import to_c
-from hydraviper.trees.export.common import heading
-from hydraviper.trees.export.dot import to_dot
-from hydraviper.trees.export.nested_json import to_json
-from hydraviper.trees.export.onnx import to_onnx
-from hydraviper.trees.export.python import to_python
-from hydraviper.trees.export.structured_text import to_structured_text
+from hydraviper.export.c import to_c
+from hydraviper.export.common import heading
+from hydraviper.export.dot import to_dot
+from hydraviper.export.nested_json import to_json
+from hydraviper.export.onnx import to_onnx
+from hydraviper.export.python import to_python
+from hydraviper.export.structured_text import to_structured_text
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.render import to_svg
 

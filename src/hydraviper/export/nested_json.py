@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hydraviper.trees.export.common import heading, programs
+from hydraviper.export.common import heading, programs
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.version import __version__

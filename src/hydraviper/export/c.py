@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydraviper.trees.export.common import Arithmetic, Program, conditions, decimal, heading, nested, one_line, programs
+from hydraviper.export.common import Arithmetic, Program, conditions, decimal, heading, nested, one_line, programs
 from hydraviper.trees.file import TreesFile
 
 _PREFIX = "x_"  # of every local name: no keyword, and no macro of any system (linux, unix), begins with it

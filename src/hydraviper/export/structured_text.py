@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydraviper.trees.export.common import Arithmetic, Program, conditions, decimal, heading, nested, one_line, programs
+from hydraviper.export.common import Arithmetic, Program, conditions, decimal, heading, nested, one_line, programs
 from hydraviper.trees.file import TreesFile
 
 # IEC 61131-3, third edition: keywords, standard types, functions and blocks, instructions of instruction lists and
