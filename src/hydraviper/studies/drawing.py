@@ -57,7 +57,9 @@ def bar_chart(
     """
     drawn = [bar for group in groups for bar in group.bars]
     low, high, ticks = _axis(drawn, line, from_zero)
-    left, right, top, bottom = 64.0, width - 12, 62.0, 312.0
+    left, right = 64.0, width - 12
+    signs = _legend(legend, line is not None, any(bar.published for bar in drawn), left, right)
+    top, bottom = 62.0 + signs.below, 312.0 + signs.below
 
     def at(value: float) -> float:
         return bottom - (min(max(value, low), high) - low) / (high - low) * (bottom - top)
@@ -77,7 +79,7 @@ def bar_chart(
         parts.append(text(middle, below, group.label, font_size=12, fill=SOFT, text_anchor="middle"))
     if line is not None:
         parts.append(tag("path", d=f"M{left:.1f} {at(line):.1f}H{right:.1f}", stroke=_EXPERT, **_DASHED))
-    parts.append(_legend(legend, line is not None, any(bar.published for bar in drawn), left)[0])
+    parts.append(signs.drawn)
     return document(width, bottom + (46 if labels else 30), title, *parts)
 
 
@@ -137,22 +139,31 @@ def _whisker(x: float, top: float, bottom: float, cap: float, colour: str, thick
     return tag("path", d=d, stroke=colour, stroke_width=thick, fill="none")
 
 
-def _legend(named: Mapping[str, str], expert: bool, theirs: bool, left: float) -> tuple[str, float]:
-    """What colours and signs mean, and where the line of them ends."""
-    parts, x, y = [], left, 42.0
-    for name, colour in named.items():
-        parts.append(tag("rect", x=x, y=y - 10, width=12, height=12, fill=colour, fill_opacity=0.85))
-        parts.append(text(x + 18, y, name, font_size=12))
-        x += 42 + text_width(name, 12)
+@dataclass(frozen=True)
+class _Legend:
+    """What colours and signs mean: drawn, where its last line ends, and how far below the first that is."""
+
+    drawn: str
+    x: float
+    below: float
+
+
+def _legend(named: Mapping[str, str], expert: bool, theirs: bool, left: float, right: float, *more: str) -> _Legend:
+    """Colours, signs and other words in lines that end before `right`."""
+    marks = {name: (18, tag("rect", width=12, height=12, fill=fill, fill_opacity=0.85)) for name, fill in named.items()}
     if expert:
-        parts.append(tag("path", d=f"M{x:.1f} {y - 4:.1f}h22", stroke=_EXPERT, **_DASHED))
-        parts.append(text(x + 28, y, "our expert", font_size=12))
-        x += 52 + text_width("our expert", 12)
+        marks["our expert"] = (28, tag("path", d="M0 6h22", stroke=_EXPERT, **_DASHED))
     if theirs:
-        diamond = f"M{x + 5:.1f} {y - 9:.1f}l5 5l-5 5l-5 -5Z"
-        parts.append(tag("path", d=diamond, fill="#fff", stroke=INK, stroke_width=1.2))
-        parts.append(text(x + 16, y, "published", font_size=12))
-    return "".join(parts), x
+        marks["published"] = (16, tag("path", d="M5 1l5 5l-5 5l-5 -5Z", fill="#fff", stroke=INK, stroke_width=1.2))
+    marks |= dict.fromkeys(more, (0, ""))
+    parts, x, y = [], left, 42.0
+    for name, (wide, mark) in marks.items():
+        if x > left and x + wide + text_width(name, 12) > right:
+            x, y = left, y + 20
+        inside = mark + text(wide, 10, name, font_size=12)
+        parts.append(tag("g", inside, transform=f"translate({x:.1f} {y - 10:.1f})"))
+        x += wide + 24 + text_width(name, 12)
+    return _Legend("".join(parts), x, y - 42)
 
 
 # --------------------------------------------------------------------------- time against score
@@ -185,7 +196,10 @@ def scatter(
     low, high = low - air, high + air
     times = [log10(max(point.seconds, 1e-3)) for point in points]
     first, last = min(times) - 0.15, max(times) + 0.15
-    left, right, top, bottom = 64.0, width - 12, 62.0, 340.0
+    left, right = 64.0, width - 12
+    both = {point.hollow for point in points} == {True, False}
+    signs = _legend(legend, True, False, left, right, *["hollow: low budget"] * both)
+    top, bottom = 62.0 + signs.below, 340.0 + signs.below
 
     def at(seconds: float, score: float) -> tuple[float, float]:
         x = left + (log10(max(seconds, 1e-3)) - first) / (last - first) * (right - left)
@@ -198,12 +212,9 @@ def scatter(
         parts.append(text(x, bottom + 16, f"{seconds:,g} s", font_size=11, fill=SOFT, text_anchor="middle"))
     y = at(1.0, line)[1]
     parts.append(tag("path", d=f"M{left} {y:.1f}H{right}", stroke=_EXPERT, **_DASHED))
-    names, x = _legend(legend, True, False, left)
-    if {point.hollow for point in points} == {True, False}:
-        names += text(x, 42, "hollow: low budget", font_size=12)
     corner = bottom - 10 if lower_is_better else top + 16
     arrow = "↙ better" if lower_is_better else "↖ better"
-    parts.append(names + text(left + 8, corner, arrow, font_size=12, font_weight="bold"))
+    parts.append(signs.drawn + text(left + 8, corner, arrow, font_size=12, font_weight="bold"))
     return document(width, bottom + 26, f"{title} against seconds", *parts, *(_spot(point, at) for point in points))
 
 

@@ -34,12 +34,19 @@ def bars(rows: Sequence[Row]) -> list[Figure]:
         for row in own:
             groups.setdefault(row.group, []).append(row)
         colours = _colours(own)
-        drawn = [Group(name, tuple(_bar(row, colours[_look(row)]) for row in part)) for name, part in groups.items()]
+        names = list(dict.fromkeys(row.arm.name for row in own))
+        # more arms than colours are numbered
+        number_of = {name: str(k) for k, name in enumerate(names, 1)} if len(names) > len(PALETTE) else {}
+        drawn = [
+            Group(name, tuple(_bar(row, colours[_look(row)], number_of.get(row.arm.name)) for row in part))
+            for name, part in groups.items()
+        ]
         score, better = own[0].first["score"]["name"], "lower" if own[0].lower_is_better else "higher"
         named = own[0].arm.group == ""
-        legend = {row.arm.name: colours[_look(row)] for row in own} if named else {}
+        legend = {f"{number_of.get(row.arm.name, '')} {row.arm.name}".strip(): colours[_look(row)] for row in own}
         line = float(own[0].first["expert"]["mean"])
-        svg = bar_chart(f"{score} ({better} is better)", drawn, legend, line, labels=not named)
+        shown = f"{score} ({better} is better)"
+        svg = bar_chart(shown, drawn, legend if named else {}, line, labels=not named or bool(number_of))
         figures.append(Figure(titled(game, expert), svg))
     return figures
 
@@ -93,12 +100,12 @@ def _colours(rows: Sequence[Row]) -> dict[str, str]:
     return {look: COLOURS.get(look) or (first.pop(0) if first else next(others)) for look in looks}
 
 
-def _bar(row: Row, colour: str) -> Bar:
+def _bar(row: Row, colour: str, label: str | None = None) -> Bar:
     score = statistics.t_interval(list(row.scores.values()))
     words = f"{row.arm.name}, {row.group}: {_words(score)}"
     if theirs := row.published:
         words += f"; published {theirs.mean:g} ± {theirs.ci95:g}"
-    return Bar(row.arm.name, score.mean, score.low, score.high, colour, words, row.published)
+    return Bar(label or row.arm.name, score.mean, score.low, score.high, colour, words, row.published)
 
 
 def _step_bar(row: Row, step: str, title: str, colour: str) -> Bar:
