@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hydraviper
-from hydraviper.cli import app
+from hydraviper.cli.commands import app
 from hydraviper.engines.local import LocalEngine
 from hydraviper.games import catalogue
 from hydraviper.settings import Settings
