@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hydraviper
-from hydraviper.cli.commands import app
+from hydraviper.cli.application import loaded
 from hydraviper.engines.local import LocalEngine
 from hydraviper.games import catalogue
 from hydraviper.settings import Settings
@@ -62,7 +62,8 @@ def test_workers_and_features_do_not_matter(navigation, learner):
 
 
 def call(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
+    arguments = [str(word) for word in words]
+    return CliRunner().invoke(loaded(arguments), arguments)
 
 
 def test_a_run_has_a_score_and_says_what_to_do_where_a_tree_is_needed(tmp_path):

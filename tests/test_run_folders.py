@@ -91,7 +91,7 @@ def test_a_bad_out_is_noticed_before_any_work(call, run, command, out, monkeypat
 
     monkeypatch.setattr("hydraviper.engines.local.LocalEngine.play", work)
     monkeypatch.setattr("hydraviper.engines.local.LocalEngine.play_many", work)
-    monkeypatch.setattr("hydraviper.steps.refine.refine", work)
+    monkeypatch.setattr("hydraviper.refine.search.refine", work)
     monkeypatch.setattr("hydraviper.cli.training.TRAINERS", {"maddpg": work})
     monkeypatch.setattr("hydraviper.cli.proving.refuse_impossible", lambda *arguments: None)
     Path("file").write_text("")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import typer
 from rich.table import Table
+from typer.core import TyperGroup
 
 from hydraviper import cli
+from hydraviper.cli.application import COMMANDS, loaded
 from hydraviper.cli.terminal import console, shown
 from hydraviper.trees.file import save
 from tests.test_export import CASES
@@ -72,3 +77,22 @@ def test_control_characters_are_shown_and_not_obeyed(capsys):
     console().print("agent \x1b[31mred\x07\x9b, next\nline")
     assert capsys.readouterr().out == "agent \\x1b[31mred\\x07\\x9b, next\nline\n"
     assert shown("a\tb\x00\u200b") == "a\tb\\x00\u200b"
+
+
+def test_the_list_of_commands_says_what_each_says_itself():
+    everything = typer.main.get_command(loaded(["no such command"]))
+    assert isinstance(everything, TyperGroup)
+    told = {
+        name: " ".join((command.help or "").split("\n\n")[0].split()) for name, command in everything.commands.items()
+    }
+    assert told == {name: sentence for name, (_, sentence) in COMMANDS.items()}
+    for name, (module, _) in COMMANDS.items():
+        assert everything.commands[name].callback.__module__ == f"hydraviper.cli.{module}"
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys\nfrom hydraviper.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
+    code += "print([name for name in ('numba', 'scipy', 'sklearn', 'numpy') if name in sys.modules], file=sys.stderr)"
+    ran = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
+    assert "distill" in ran.stdout
+    assert ran.stderr.strip() == "[]"

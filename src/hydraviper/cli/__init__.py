@@ -40,13 +40,13 @@ def _answer(arguments: list[str]) -> int:
         print(f"hydraviper {__version__}")
         return 0
     from hydraviper import kernel_cache
-    from hydraviper.cli.commands import app
+    from hydraviper.cli.application import loaded
     from hydraviper.cli.terminal import prepare
 
     prepare()
     if kernel_cache.note:
         _print_line(f"Note: {kernel_cache.note}")
-    return app(arguments or ["--help"], standalone_mode=False) or 0
+    return loaded(arguments)(arguments or ["--help"], standalone_mode=False) or 0
 
 
 def _in_words(error: BaseException) -> tuple[int, str | None]:
@@ -83,7 +83,7 @@ def _tell(sentence: str, code: int, as_json: bool) -> None:
 
 
 def _print_line(line: str) -> None:
-    if "hydraviper.cli.commands" not in sys.modules:  # stopped while things were being imported
+    if "hydraviper.cli.common" not in sys.modules:  # stopped while things were being imported
         print(line, file=sys.stderr)
         return
     from hydraviper.cli.common import err

@@ -42,14 +42,6 @@ from hydraviper.verify import properties as book
 from hydraviper.verify.constraints import Constraints, guard
 from hydraviper.verify.resolve import rules_for
 
-app = typer.Typer(
-    help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy. Every command "
-    "also knows --debug (where an error came from) and --trust-path (open a file that a run of somebody else names).",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
 out, err = console(), console(stderr=True)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hydraviper import comparison, evaluation, runs
+from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
     AsJson,
@@ -30,7 +31,6 @@ from hydraviper.cli.common import (
     TrainBudget,
     ValidBudget,
     Workers,
-    app,
     command_line,
     constraints_for,
     engine_for,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from hydraviper import edits
+from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
     AsJson,
@@ -17,7 +18,6 @@ from hydraviper.cli.common import (
     RunPath,
     Seed,
     Workers,
-    app,
     engine_for,
     expert_of,
     game_of,

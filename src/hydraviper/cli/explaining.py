@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from hydraviper.cli.common import AsJson, ExpertFile, RunPath, Seed, app, expert_of, game_of
+from hydraviper.cli.application import app
+from hydraviper.cli.common import AsJson, ExpertFile, RunPath, Seed, expert_of, game_of
 from hydraviper.data import InputError
 from hydraviper.profile import Profile
 from hydraviper.rollout import play

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from hydraviper.cli.common import AgentName, AsJson, RunPath, app, out
+from hydraviper.cli.application import app
+from hydraviper.cli.common import AgentName, AsJson, RunPath, out
 from hydraviper.cli.showing import drawing
 from hydraviper.cli.terminal import print_document
 from hydraviper.data import InputError

@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from hydraviper import pricing, runs
+from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
     AsJson,
@@ -19,7 +20,6 @@ from hydraviper.cli.common import (
     ExpertFile,
     RunPath,
     Workers,
-    app,
     command_line,
     engine_for,
     expert_of,

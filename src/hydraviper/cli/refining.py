@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hydraviper import runs
+from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
     AsJson,
@@ -19,7 +20,6 @@ from hydraviper.cli.common import (
     RunPath,
     Seed,
     Workers,
-    app,
     command_line,
     engine_for,
     expert_of,

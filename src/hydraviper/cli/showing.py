@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from hydraviper import edits
-from hydraviper.cli.common import AgentName, GameName, RunPath, app, err, game_named, game_of
+from hydraviper.cli.application import app
+from hydraviper.cli.common import AgentName, GameName, RunPath, err, game_named, game_of
 from hydraviper.cli.terminal import print_document
 from hydraviper.data import Icons, InputError, Team
 from hydraviper.export import only, to_dot

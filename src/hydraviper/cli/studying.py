@@ -12,7 +12,8 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from hydraviper.cli.common import CORES, AsJson, app, command_line, err, out
+from hydraviper.cli.application import app
+from hydraviper.cli.common import CORES, AsJson, command_line, err, out
 from hydraviper.data import InputError, JobError
 from hydraviper.studies import catalogue, experts, report, results, runner, statistics, tables
 from hydraviper.studies import check as checking

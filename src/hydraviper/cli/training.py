@@ -13,6 +13,7 @@ import typer
 from rich.table import Column, Table
 
 from hydraviper import evaluation
+from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
     TRAINED_BY,
@@ -20,7 +21,6 @@ from hydraviper.cli.common import (
     GameName,
     Seed,
     Workers,
-    app,
     engine_for,
     game_named,
     out,

@@ -12,6 +12,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
     AsJson,
@@ -19,7 +20,6 @@ from hydraviper.cli.common import (
     GameName,
     Seed,
     Workers,
-    app,
     engine_for,
     game_and_expert,
     game_named,

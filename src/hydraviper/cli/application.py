@@ -1,0 +1,55 @@
+"""The application and its commands by name; a command's module is loaded when it is called, so that help is quick."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import typer
+
+# name -> the module that adds it, and what it does: the first sentence of its own help
+COMMANDS = {
+    "distill": ("distilling", "Distill an expert into small trees, score them on unseen episodes and write a report."),
+    "evaluate": ("distilling", "Score trees, expert and yardsticks on the same unseen episodes."),
+    "compare": ("distilling", "Compare algorithms side by side, with intervals over seeds."),
+    "edit": ("editing", "Change a tree by hand, see what that costs on the same episodes, keep a record, undo it."),
+    "show": ("showing", "Show trees as text, as a picture (SVG) or as a graph (DOT), with the numbers of their nodes."),
+    "map": ("showing", "Draw a road network with its signals numbered (SVG), before anything is trained."),
+    "export": ("exporting", "Turn trees into code or a model for another machine: the same answers, bit for bit."),
+    "refine": ("refining", "Search directly for better trees; never worse on held-out episodes than those of the run."),
+    "games": ("training", "List what can be distilled, with sizes."),
+    "train": ("training", "Train an expert for a game."),
+}
+
+
+def application() -> typer.Typer:
+    """An application without commands."""
+    return typer.Typer(
+        help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy. Every command "
+        "also knows --debug (where an error came from) and --trust-path (open a file that a run of somebody else "
+        "names).",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+
+
+app = application()
+
+
+def loaded(arguments: list[str]) -> typer.Typer:
+    """The application with what some arguments need: one command, or for help all of them by their sentences."""
+    name = next((argument for argument in arguments if not argument.startswith("-")), None)
+    if name is None and (not arguments or arguments == ["--help"]):
+        return _listing()
+    for module in [COMMANDS[name][0]] if name in COMMANDS else {module for module, _ in COMMANDS.values()}:
+        import_module(f"hydraviper.cli.{module}")
+    return app
+
+
+def _listing() -> typer.Typer:
+    """An application that can only tell its commands."""
+    listed = application()
+    for name, (_, sentence) in COMMANDS.items():
+        listed.command(name, help=sentence)(lambda: None)
+    return listed
