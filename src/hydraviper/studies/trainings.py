@@ -10,7 +10,8 @@ STUDY = Study(
     title="Three trainings of each expert",
     about="Every algorithm at the low budget from three experts of each game: the one that all other studies use, one "
     "trained in the same way with another seed (cooperative navigation: for 120,000 episodes instead of 320,000), "
-    "and one trained with the paper's 60,000 episodes, without a price on secrets. Intervals over experts come from one mean over seeds for each of the three.",
+    "and one trained with the paper's 60,000 episodes, without a price on "
+    "secrets. Intervals over experts come from one mean over seeds for each of the three.",
     arms=arms_of(("imitation", "iviper", "maviper", "hydraviper"), "low", "low"),
     games=(NAVIGATION, DECEPTION),
     experts={NAVIGATION: TRAININGS, DECEPTION: TRAININGS},
