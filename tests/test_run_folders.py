@@ -13,6 +13,7 @@ import pytest
 import hydraviper
 from hydraviper import folders, runs
 from hydraviper.cli import trust
+from hydraviper.refine import search
 from hydraviper.trees import file
 from hydraviper.trees.file import load
 from tests.conftest import random_expert
@@ -91,7 +92,8 @@ def test_a_bad_out_is_noticed_before_any_work(call, run, command, out, monkeypat
 
     monkeypatch.setattr("hydraviper.engines.local.LocalEngine.play", work)
     monkeypatch.setattr("hydraviper.engines.local.LocalEngine.play_many", work)
-    monkeypatch.setattr("hydraviper.refine.search.refine", work)
+    monkeypatch.setattr(search, "refine", work)
+    monkeypatch.setattr(runs, "refine", work)
     monkeypatch.setattr("hydraviper.cli.training.TRAINERS", {"maddpg": work})
     monkeypatch.setattr("hydraviper.cli.proving.refuse_impossible", lambda *arguments: None)
     Path("file").write_text("")

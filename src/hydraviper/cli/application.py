@@ -12,18 +12,38 @@ COMMANDS = {
     "evaluate": ("distilling", "Score trees, expert and yardsticks on the same unseen episodes."),
     "compare": ("distilling", "Compare algorithms side by side, with intervals over seeds."),
     "edit": ("editing", "Change a tree by hand, see what that costs on the same episodes, keep a record, undo it."),
+    "explain": (
+        "explaining",
+        "Say why a tree answers as it does: the path in words, how sure it is, and the smallest change that flips it.",
+    ),
     "show": ("showing", "Show trees as text, as a picture (SVG) or as a graph (DOT), with the numbers of their nodes."),
     "map": ("showing", "Draw a road network with its signals numbered (SVG), before anything is trained."),
     "export": ("exporting", "Turn trees into code or a model for another machine: the same answers, bit for bit."),
+    "verify": (
+        "proving",
+        "Prove properties of trees, or show observations at which they break: 0 all hold, 1 some do not.",
+    ),
+    "repair": (
+        "proving",
+        "Change trees as little as lets them have all properties, and say what that costs; RUN itself stays as it is.",
+    ),
     "refine": ("refining", "Search directly for better trees; never worse on held-out episodes than those of the run."),
+    "study": (
+        "studying",
+        "Make a table or figure of the paper, with the published numbers beside; call again to continue.",
+    ),
     "games": ("training", "List what can be distilled, with sizes."),
     "train": ("training", "Train an expert for a game."),
+    "critic": (
+        "valuing",
+        "Fit joint critics to an expert or a rule, so that it can be split into teams and weighed as one.",
+    ),
 }
 
 
 def application() -> typer.Typer:
     """An application without commands."""
-    return typer.Typer(
+    made = typer.Typer(
         help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy. Every command "
         "also knows --debug (where an error came from) and --trust-path (open a file that a run of somebody else "
         "names).",
@@ -32,6 +52,8 @@ def application() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
+    made.callback()(lambda: None)  # else a single command would lose its name
+    return made
 
 
 app = application()
