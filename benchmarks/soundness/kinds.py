@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
-from benchmarks.soundness.cases import Case, Draft, FactDraft, RuleDraft, Writer
+from benchmarks.soundness.cases import SIGNS, Case, Draft, FactDraft, RuleDraft, Writer
 from benchmarks.soundness.sums import Condition, Name, Plus
 from benchmarks.soundness.worlds import ACTIONS, Being, Draw, Feature, Points, World, draw_derived, draw_tree, limits
 from hydraviper.data import Knowledge
@@ -18,6 +22,7 @@ KINDS = {
     "floats, distances": (True, False),
     "floats, facts": (True, False),
     "denormals": (True, False),
+    "denormals, facts": (True, False),
     "large whole numbers": (False, False),  # up to 1000: z3 and samples
     "real, simple": (False, True),  # z3's floating point and samples
     "real, linear": (False, False),  # samples
@@ -34,11 +39,51 @@ def make(kind: str, seed: int) -> Case:
     numbers = _numbers(draw, world)
     for being in world.beings:
         being.tree = draw_tree(draw, _thresholds(draw, world, being), int(draw.integers(1, 5)))
-    properties = [_property(draw, world, numbers, simple, k) for k in range(2)]
+    anchor = _sample(draw, world, 1)  # most conditions and facts are true there, so that some rules apply
+    properties = [_anchored(draw, _property(draw, world, numbers, simple, k), anchor) for k in range(2)]
     facts = []
     if kind.endswith("facts"):
-        facts = [_fact(draw, world, numbers) for _ in range(int(draw.integers(1, 3)))]
+        drawn = [_fact(draw, world, numbers) for _ in range(int(draw.integers(1, 4)))]
+        facts = [fact for one in drawn if (fact := _true_fact(draw, one, anchor)) is not None]
     return Case(kind, seed, world, properties, facts)
+
+
+def _anchored(draw: Draw, draft: Draft, anchor: Points) -> Draft:
+    """The property with comparisons turned around where they are false at an observation, mostly."""
+    cases = list(draft.cases(anchor.world.beings))
+    if not cases or draw.random() < 0.15:
+        return draft
+    team, values, _ = cases[int(draw.integers(0, len(cases)))]
+    at = replace(anchor.place(), owner=team[0], values=values)
+    for rule in draft.rules:
+        for k, one in enumerate(rule.when):
+            others = [other for other in rule.when if other is not one]
+            rule.when[k] = _turned(draw, one, lambda turned, others=others: turned.holds(at, others))
+    return draft
+
+
+def _turned(draw: Draw, one: Condition, true: Callable[[Condition], Any]) -> Condition:
+    for _ in range(8):
+        if bool(np.all(true(one))):
+            return one
+        one = replace(one, operators=tuple(str(s) for s in draw.choice(SIGNS[:4], len(one.operators))))
+    return one
+
+
+def _true_fact(draw: Draw, fact: FactDraft, anchor: Points) -> FactDraft | None:
+    """The fact with comparisons turned so that it is true at an observation; None if that does not help."""
+    for part in fact.either:
+        for k, one in enumerate(part):
+
+            def true(turned: Condition) -> Any:
+                alone = replace(fact, either=[[turned]])
+                places = (replace(anchor.place(), owner=o, values=v) for o, v in fact.cases(anchor.world.beings))
+                return np.array([bool(alone.true(at, "strict")[0]) for at in places])
+
+            part[k] = _turned(draw, one, true)
+            if not true(part[k]).all() and draw.random() < 0.9:
+                return None
+    return fact
 
 
 def _world(draw: Draw, kind: str) -> World:
@@ -95,7 +140,9 @@ def _features(draw: Draw, kind: str, agents: int) -> list[Feature]:
 def _floats(draw: Draw, name: str, kind: str, most: int) -> Feature:
     """A feature of a few neighbouring float32."""
     around = (
-        0.0 if kind == "denormals" else float(draw.choice([0.0, 1.0, 0.1, -1.0, 3.0, 2.0**24, -0.1, 1e6, 0.5, 2.0]))
+        0.0
+        if kind.startswith("denormals")
+        else float(draw.choice([0.0, 1.0, 0.1, -1.0, 3.0, 2.0**24, -0.1, 1e6, 0.5, 2.0]))
     )
     low = high = np.float32(around)
     for _ in range(int(draw.integers(1, most + 1))):
