@@ -275,7 +275,7 @@ def test_another_agents_feature_in_a_rule_of_one_agent():
     [
         ("agents = ['agent-0', 'agent-0']\nnever = { agent-0 = 'go' }", "twice"),
         ("agents = ['agent-{i}', 'agent-0']\nfor_each = { i = ['0'] }\nnever = { agent-0 = 'go' }", "twice"),
-        ("agents = ['agent-0', 'agent-1']\nserves = 'x'", "serves"),
+        ("agents = ['agent-0', 'agent-1']\nserves = 'x'", "serves is about one signal"),
         ("agents = ['agent-0', 'agent-1']\nnever = 'go'", "by agent"),
         ("agents = ['agent-0', 'agent-1']\nwhen = 'x > 1'\nnever = { agent-0 = 'go' }", "say whose"),
     ],
@@ -338,3 +338,27 @@ def test_a_run_that_lacks_an_agent(call):  # noqa: F811
     trees = file.TreesFile(game.name, game.parameters, game.agents[:2], (always,) * 2, made)
     file.save(trees, Path("run/trees.json"))
     refuses(call, "agent-2", "verify", "run")
+
+
+# --------------------------------------------------------------------------- repair
+
+
+def test_repair_says_smallest_only_where_it_is():
+    from hydraviper.verify.repair import repair
+
+    where, always_wait = scene(("a", "b")), tree((0, -1.0))
+    text = rule("[a] - [b] >= 3", never="wait", more=COUNTS)
+    seen = np.array([[a, b] for a in range(5) for b in range(5)], np.float32)
+    fixed = repair(rules_of(text, where), {0: always_wait}, {0: seen}, 4)
+    assert said(text, where, fixed.students[0]) == HOLDS
+    changed = int((fixed.students[0].predict(seen) != always_wait.predict(seen)).sum())
+    # go at (3, 0), (4, 0) and (4, 1), and nowhere else
+    feature = [0, LEAF, 1, LEAF, 0, LEAF, 1, LEAF, LEAF]
+    threshold = np.array([2.5, 0, 0.5, 0, 3.5, 0, 1.5, 0, 0], np.float32)
+    left, right = [1, LEAF, 3, LEAF, 5, LEAF, 7, LEAF, LEAF], [2, LEAF, 4, LEAF, 6, LEAF, 8, LEAF, LEAF]
+    action = [WAIT, WAIT, WAIT, GO, WAIT, WAIT, WAIT, GO, WAIT]
+    least = Tree(*map(np.array, (feature, threshold, left, right, action)), np.ones((9, 2)))
+    assert said(text, where, least) == HOLDS
+    assert int((least.predict(seen) != always_wait.predict(seen)).sum()) == 3
+    assert changed >= 3
+    assert fixed.smallest == (changed == 3)
