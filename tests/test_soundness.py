@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -285,3 +285,69 @@ def test_shipped_properties_are_proved_again(spec):
                 assert "sat" in [wide.possible(rule) for rule in own]
             assert answer.answer != "undecided"
         assert trees is students or all(answer.answer != "broken" for answer in verify(rules, trees))
+
+
+# --------------------------------------------------------------------------- signals
+
+
+class Crossing:
+    """What one signal can see, as whole numbers for z3, and the two shipped properties, written a second time."""
+
+    def __init__(self, game: Any, i: int, tree: Tree) -> None:
+        import z3
+
+        self.z3, self.tree, self.served = z3, tree, np.asarray(game.served[i])
+        phases, movements = self.served.shape
+        names = [z3.Int(name) for name in game.agents[i].features]
+        self.names, self.queues = names, names[phases : phases + movements]
+        self.solver = z3.Solver()
+        self.solver.add(z3.Sum(names[:phases]) <= 1, *(z3.And(one >= 0, one <= 1) for one in names[:phases]))
+        for queue, moving, pressure in zip(
+            self.queues, names[phases + movements :], names[phases + 2 * movements :], strict=False
+        ):
+            self.solver.add(queue >= 0, queue <= 10**6, moving >= 0, moving <= 10**6)
+            self.solver.add(pressure >= -(10**6), pressure <= queue)
+
+    def cases(self, heavy: bool) -> list[bool]:
+        """For every movement that some phase lets go: whether the tree can starve it."""
+        found = []
+        for g in np.flatnonzero(self.served.any(axis=0)):
+            others = [queue for k, queue in enumerate(self.queues) if k != g]
+            when = [self.queues[g] >= 20, self.z3.Sum(others) <= 2] if heavy else [self.queues[g] >= 10]
+            when += [] if heavy else [other == 0 for other in others]
+            starving = self._answers(0, set(np.flatnonzero(~self.served[:, g]).tolist()))
+            found.append(str(self.solver.check(*when, starving)) == "sat")
+        return found
+
+    def _answers(self, node: int, actions: set[int]) -> Any:
+        tree, z3 = self.tree, self.z3
+        if tree.feature[node] == LEAF:
+            return z3.BoolVal(int(tree.action[node]) in actions)
+        left = self.names[tree.feature[node]] <= int(np.floor(float(tree.threshold[node])))
+        return z3.If(left, *(self._answers(int(side[node]), actions) for side in (tree.left, tree.right)))
+
+
+def test_signals_are_proved_again():
+    game: Any = hydraviper.make("ingolstadt-corridor")
+    draw = np.random.default_rng(4)
+    students = {}
+    for i, agent in enumerate(game.agents):
+        tree = random_tree(draw, len(agent.features), len(agent.actions))
+        students[i] = replace(tree, threshold=np.where(tree.feature == LEAF, 0, tree.threshold * 8 + 8).astype("f"))
+    seen = observations_of(game, students, 1)
+    for i, (phases, movements) in enumerate(np.asarray(served).shape for served in game.served):
+        flags, counts = seen[i][:, :phases], seen[i][:, phases:]
+        assert set(np.unique(flags)) <= {0, 1}
+        assert (flags.sum(axis=1) <= 1).all()
+        assert (counts % 1 == 0).all()
+        assert (counts[:, : 2 * movements] >= 0).all()
+        assert (counts[:, 2 * movements :] <= counts[:, :movements]).all()
+    rules = rules_for(game, students=students)
+    mended = repair(rules, students, dict(enumerate(seen)), 8).students
+    for trees in (students, mended):
+        crossings = [Crossing(game, i, trees[i]) for i in sorted(trees)]
+        for heavy, answer in enumerate(verify(rules, trees)):
+            cases = [case for crossing in crossings for case in crossing.cases(bool(heavy))]
+            assert answer.cases == len(cases)
+            assert answer.broken == sum(cases)
+            assert answer.answer == ("broken" if any(cases) else "holds")
