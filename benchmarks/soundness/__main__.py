@@ -1,6 +1,6 @@
 """Random properties of random trees: are the prover's answers right?
 
-    python -m benchmarks.soundness [--cases 20000] [--seed 0] [--workers 2] [--out results/soundness]
+    python -m benchmarks.soundness [--cases 20000] [--seed 0] [--workers 2] [--kind KIND] [--out FOLDER]
     python -m benchmarks.soundness --only "KIND:SEED"      # one case again, with everything about it
 
 A case is one property of one team of trees; files hold two. Exit code 1 if an answer is wrong.
@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", help="KIND:SEED")
+    parser.add_argument("--kind", choices=list(KINDS), help="cases of one kind alone")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if given.only:
@@ -34,6 +35,7 @@ def main() -> None:
         sys.exit(_again(kind, int(seed)))
     # what is checked by trying everything is quick and leaves no doubt: more of it
     kinds = [kind for kind, (everything, _) in KINDS.items() for _ in range(3 if everything else 1)]
+    kinds = [given.kind] if given.kind else kinds
     files = -(-given.cases // 2)
     counts = Counter(kinds[k % len(kinds)] for k in range(files))
     jobs = sorted(((kind, given.seed + k) for kind, count in counts.items() for k in range(count)), key=lambda j: j[1])
@@ -53,6 +55,7 @@ def main() -> None:
     if given.out:
         given.out.mkdir(parents=True, exist_ok=True)
         command = f"python -m benchmarks.soundness --cases {given.cases} --seed {given.seed}"
+        command += f" --kind '{given.kind}'" if given.kind else ""
         (given.out / "report.md").write_text(f"# Soundness\n\nMade by `{command}`.\n\n{table}\n", encoding="utf-8")
     sys.exit(1 if wrong else 0)
 
@@ -65,6 +68,8 @@ def report(verdicts: list[Verdict]) -> str:
     ]
     for kind in [*KINDS, "all"]:
         own = [v for v in verdicts if kind in (v.kind, "all")]
+        if not own:
+            continue
         counts = Counter(v.answer for v in own)
         ways = " and ".join(sorted({v.way for v in own if v.way}))
         agree = sum(v.known == v.answer for v in own)

@@ -18,6 +18,7 @@ KINDS = {
     "counts": (True, False),  # whole numbers, few values
     "counts, distances": (True, False),
     "counts, facts": (True, False),
+    "counts, huge": (True, False),  # about 2**24, where float32 has no longer every whole number
     "floats": (True, False),  # a few neighbouring float32
     "floats, distances": (True, False),
     "floats, facts": (True, False),
@@ -118,7 +119,10 @@ def _features(draw: Draw, kind: str, agents: int) -> list[Feature]:
         for name in names:
             values_kind = "flag" if name == "light" else str(draw.choice(["count", "whole"]))
             low = 0 if values_kind != "whole" else int(draw.integers(-3, 2))
+            if kind.endswith("huge") and values_kind == "count" and draw.random() < 0.7:
+                low = 2**24 + int(draw.choice([-2, 0, 2]))
             high = 1 if values_kind == "flag" else low + int(draw.integers(1, values))
+            high += high % 2 if high > 2**24 else 0
             made.append(Feature(name, values_kind, float(low), float(high)))
         return made
     if kind == "large whole numbers":

@@ -109,6 +109,8 @@ class Whole(Encoding):
             own = [z3.Int(f"w{i}_{k}") for k in range(len(being.features))]
             self.plain.append(own)
             for name, f in zip(own, being.features, strict=True):
+                if f.high > EXACT:
+                    raise EncodingError
                 self.always += [name >= int(f.low), name <= int(f.high)]
         place = self.place()
         for fact in case.facts:

@@ -258,7 +258,7 @@ def limits(draw: Draw, feature: Feature, who: str, features: str | None = None) 
     low, high = float(feature.low), float(feature.high)
     beyond = -abs(low) * 2 - 1, abs(high) * 2 + 1
     way = draw.random()
-    if way < 0.1 and feature.whole:  # limits between whole numbers
+    if way < 0.1 and feature.whole and high < 2**20:  # limits between whole numbers, as long as float32 has these
         return text("whole", low - 0.5, high + 0.75), None
     if way < 0.5:
         return text(feature.values, low, high), None
