@@ -130,6 +130,13 @@ def test_distances_of_denormals():
     assert said(text, scene(("x", "y"), far), tree((2, 2.0**-149), derived=far)) == BROKEN
 
 
+@pytest.mark.parametrize("fact", ["|10 [x]| <= 0", "|1000 [x]| <= 0", "|100 [x] - 100 [y]| <= 0"])
+def test_a_fact_about_denormals_has_room_for_a_step_of_each(fact):
+    # the smallest float32 is one step away from 0, and so is 10 times it from 10 times 0
+    text = rule("x > 0", "y == 0", more=f"[[domain]]\nfeatures='*'\nleast=0\nmost=1\n[[fact]]\nholds='{fact}'\n")
+    assert said(text, scene(("x", "y")), tree()) in (BROKEN, "undecided")
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [

@@ -18,7 +18,6 @@ KINDS = {
     "counts": (True, False),  # whole numbers, few values
     "counts, distances": (True, False),
     "counts, facts": (True, False),
-    "counts, huge": (True, False),  # about 2**24, where float32 has no longer every whole number
     "floats": (True, False),  # a few neighbouring float32
     "floats, distances": (True, False),
     "floats, facts": (True, False),
@@ -29,6 +28,7 @@ KINDS = {
     "real, linear": (False, False),  # samples
     "real, distances": (False, False),
     "real, facts": (False, False),
+    "counts, huge": (True, False),  # about 2**24, where float32 has no longer every whole number
 }
 
 

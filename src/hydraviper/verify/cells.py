@@ -151,7 +151,8 @@ def narrow(low, high, rows, begins, columns, factors, weights, bounds, links, wh
                 c, f = columns[e], factors[e]
                 size = max(abs(low[c]), abs(high[c]))
                 least += f * low[c] if f > 0 else f * high[c]
-                room += _SAFE * abs(f) * size + weights[e] * size + TINY * (abs(f) + 1.0)
+                # where numbers are tiny a step is no share of them: then each weight counts by itself
+                room += _SAFE * abs(f) * size + weights[e] * size + TINY * (abs(f) + 1.0 + weights[e] / STEP)
             if least > room:
                 return False
             for e in range(begins[row], begins[row + 1]):
