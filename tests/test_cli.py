@@ -144,7 +144,7 @@ def test_an_interrupted_run_is_taken_up_and_ends_the_same(call):
         ("did you mean cooperative-navigation?", ["distill", "cooperative-navigatoin"]),
         ("choose one of", ["distill", "chess"]),
         ("has no parameter", ["distill", "cooperative-navigation:wings=2"]),
-        ("must be of type int", ["distill", "cooperative-navigation:agents=many"]),
+        ("must be a whole number", ["distill", "cooperative-navigation:agents=many"]),
         ("agents must be at least 1", ["distill", "cooperative-navigation:agents=0"]),
         ("physics", ["distill", "cooperative-navigation:physics=quantum"]),
         ("there is no algorithm 'magic'", ["distill", "cooperative-navigation", "--algorithm", "magic"]),

@@ -319,7 +319,7 @@ def test_the_command_writes_a_run_of_its_own(call, distilled):  # noqa: F811
     refuses(call, "already holds something", "refine", "run", "--rollouts", "3000", "--out", "new")
     refuses(call, "--rollouts must be at least", "refine", "run", "--rollouts", "5")
     refuses(call, "is unknown", "refine", "run", "--features", "none")
-    refuses(call, "seconds above 0", "refine", "run", "--seconds", "-3")
+    refuses(call, "--seconds must be at least 0.001", "refine", "run", "--seconds", "-3")
     refuses(call, "does not cut trees", "refine", "run", "--depth", "1", "--rollouts", "3000")
     refuses(call, "there are no trees", "refine", "nowhere")
 

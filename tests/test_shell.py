@@ -117,7 +117,7 @@ BIG = "9" * 30
         ("--updates must be at least 1", ["critic", GAME, "--updates", "0"]),
         ("--teams must be at most 1,000", ["distill", GAME, "--teams", BIG]),
         ("--refine must be at most", ["distill", GAME, "--refine", "inf"]),
-        ("--refine must be at least 0, not nan", ["distill", GAME, "--refine", "nan"]),
+        ("--refine must be a number from 0 to 10,000,000, not nan", ["distill", GAME, "--refine", "nan"]),
         ("--ucb-scale must be at least 0", ["distill", GAME, "--ucb-scale", "-1"]),
         ("--drop-quantile must be at most 1", ["distill", GAME, "--drop-quantile", "2"]),
         ("--seeds must be at most 10,000", ["compare", GAME, "--seeds", BIG]),

@@ -314,6 +314,10 @@ def test_a_check_runs_cells_again(call, whole):
     assert code == 1
     assert "1 of 1 cells came out differently" in complaint
     assert "score" in printed
+    code, printed, complaint = call(*options, "--json")
+    told = json.loads(printed)  # one object, which tells the error as well
+    assert (code, told["exit_code"], told["checked"][0]["same"]) == (1, 1, False)
+    assert complaint == f"hydraviper: {told['error']}\n"
 
 
 def _run_into(folder, settings, episodes):
@@ -351,8 +355,8 @@ def _run_into(folder, settings, episodes):
         ("add --adopt", ["table1", "--commit", "abc"]),
         ("--seeds must be at least 1", ["table1", "--seeds", "0"]),
         ("--workers must be at least 1", ["table1", "--workers", "0"]),
-        ("--scale must be more than 0", ["table1", "--scale", "0"]),
-        ("--scale must be more than 0", ["table1", "--scale", "2"]),
+        ("--scale must be at least 0.001", ["table1", "--scale", "0"]),
+        ("--scale must be at most 1", ["table1", "--scale", "2"]),
         ("there is no expert file", ["table1", "--expert", "nobody.safetensors"]),
         ("is no folder", ["table1", "--adopt", "nowhere"]),
         ("--sample must be at least 1", ["table1", "--check", "--sample", "0"]),

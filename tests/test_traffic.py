@@ -278,7 +278,7 @@ def test_networks_that_cannot_be_played(call, tmp_path):  # noqa: F811
     refuses(call, "it is no sound XML", "distill", f"traffic:{tmp_path / 'own.sumocfg'}")
     refuses(call, "there is no RESCO map 'paris'", "distill", "resco:paris")
     refuses(call, "yellow must be", "distill", "cologne-corridor:yellow=20")
-    refuses(call, "must be of type int", "distill", "cologne-corridor:steps=many")
+    refuses(call, "must be a whole number", "distill", "cologne-corridor:steps=many")
 
 
 def test_a_signal_with_one_phase_is_left_alone_and_said(tmp_path):

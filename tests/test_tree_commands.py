@@ -124,4 +124,4 @@ def test_explain_a_step_of_an_episode(team, navigation):
     code, _, complaint = team(*whom, 0, "--step", 99)
     assert code == 2
     assert "has 25 steps: pass a --step from 0 to 24" in complaint
-    refuses(team, "count from 0", *whom, -1, "--step", 0)
+    refuses(team, "--episode must be at least 0, not -1: the first one is 0", *whom, -1, "--step", 0)

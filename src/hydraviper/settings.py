@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -21,6 +22,8 @@ class Range:
         """Refuse a number outside, with the reason; None was not given."""
         if value is None or self.least <= value <= self.most:
             return
+        if math.isnan(value):
+            raise InputError(f"{name} must be a number from {self.least:,} to {self.most:,}, not {value}.")
         too_large = value > self.most
         bound, why = (self.most, self.too_large) if too_large else (self.least, self.too_small)
         words = f"must be at {'most' if too_large else 'least'} {bound:,}"
@@ -32,6 +35,7 @@ EPISODES = Range(2, 1_000_000, "one episode has no interval", "more fill the mem
 TRAINING_EPISODES = Range(1, 100_000_000, "an expert learns from episodes", _HOURS)
 ITERATIONS = Range(1, 10_000, "one student is needed to choose from", "every student is kept until one is chosen")
 BUDGET = Range(1, 100_000_000, "students learn from rollouts", _HOURS)
+VALIDATION = Range(1, 100_000_000, "students are chosen by rollouts", _HOURS)
 DEPTH = Range(1, 20, "a tree asks at least one question", "nobody reads a larger tree")
 LEAVES = Range(2, 2**20, "a tree of one leaf asks nothing", "a tree of depth 20 has no more")
 TEAMS = Range(1, 1000, "agents are split into teams", "no game here has so many agents")
@@ -39,10 +43,16 @@ JOINT_ACTIONS = Range(2, 1_000_000, "an agent has at least two actions", "their 
 WORKERS = Range(1, 1024, "somebody has to play", "each is a process or a thread of its own")
 SEEDS = Range(1, 10_000, "a seed is a run", _HOURS)
 SECONDS = Range(0, 10_000_000, "time does not run backwards", "that is four months")
+SOME_SECONDS = Range(0.001, 10_000_000, "nothing can be done in no time", "that is four months")
 ROLLOUTS = Range(10, 1_000_000_000, "fewer tell no tree from another", _HOURS)
+FACTS_EPISODES = Range(0, 100_000, "0 checks no fact", "what they see would not fit into memory")
+PLACE = Range(0, 10_000_000, "the first one is 0", "nobody plays as many")
+SAMPLE = Range(1, 100_000, "0 cells check nothing", "no study has so many cells")
+STUDY_SCALE = Range(0.001, 1, "nothing of the study would be left", "a study is not enlarged")
+CRITIC_ROLLOUTS = Range(10, 10_000_000, "fewer show nothing of what an action is worth", _HOURS)
 UPDATES = Range(1, 100_000_000, "a critic learns by updates", _HOURS)
 SHARE = Range(0, 1, "it is a share", "it is a share")
-SCALE = Range(0, 1e9, "it multiplies a confidence bound", "the bound would drown every score")
+SCALE = Range(0, 10**9, "it multiplies a confidence bound", "the bound would drown every score")
 
 SELECTIONS = ("race", "ucb1", "ucb1-normal", "ucb1-expert", "uniform")
 LEARNERS = ("tree", "forest", "mixture")
@@ -102,7 +112,7 @@ class Settings:
 _RANGES = {
     "iterations": ITERATIONS,
     "train_budget": BUDGET,
-    "valid_budget": BUDGET,
+    "valid_budget": VALIDATION,
     "rollouts_per_iteration": BUDGET,
     "depth": DEPTH,
     "most_leaves": LEAVES,

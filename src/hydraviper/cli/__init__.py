@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
+from typing import Any
 
 __all__ = ["main"]
 EVERYWHERE = ("--debug", "--trust-path")  # options of every command
@@ -64,11 +66,23 @@ def _in_words(error: BaseException) -> tuple[int, str | None]:
     if isinstance(error, InputError | JobError):
         return (2 if isinstance(error, InputError) else 1), str(error)
     if isinstance(error, TyperException):  # a call that the options do not allow
-        sentence = getattr(error, "format_message", error.__str__)()
-        return 2, f"{sentence.removesuffix('.')}: see --help."
+        return 2, _about_the_call(error)
     if isinstance(error, OSError):
-        return 1, f"{error.strerror or error}: {error.filename or 'the output, or a file without a name'}."
+        # a name that no file can have was given by the user
+        code = 2 if error.errno in (errno.ENAMETOOLONG, errno.ELOOP) else 1
+        return code, f"{error.strerror or error}: {error.filename or 'the output, or a file without a name'}."
     return 1, f"{type(error).__name__}: {error} (repeat with --debug to see where)"
+
+
+def _about_the_call(error: Any) -> str:
+    """What is wrong with the words of a call; typer has it from pydantic, which tells of Python's types."""
+    wrong = error.__cause__.errors()[0] if hasattr(error.__cause__, "errors") else {"type": ""}
+    kind = {"int": "a whole number", "float": "a number"}.get(wrong["type"].partition("_")[0])
+    if kind is not None:
+        value = str(wrong["input"])
+        return f"{error.param.opts[0]} must be {kind}, not {value if len(value) < 50 else value[:50] + '...'!r}."
+    sentence = " ".join(error.format_message().split()).removesuffix(".").replace("Value error, ", "")
+    return sentence if sentence.endswith("?") else f"{sentence}: see --help."
 
 
 def _tell(sentence: str, code: int, as_json: bool) -> None:

@@ -30,6 +30,7 @@ from hydraviper.settings import (
     ITERATIONS,
     LEAVES,
     SELECTIONS,
+    VALIDATION,
     WORKERS,
     Range,
     Settings,
@@ -86,7 +87,7 @@ TrainBudget = Annotated[
 ]
 ValidBudget = Annotated[
     int | None,
-    typer.Option(help="Validation rollouts, instead of --budget's.", callback=within("--valid-budget", BUDGET)),
+    typer.Option(help="Validation rollouts, instead of --budget's.", callback=within("--valid-budget", VALIDATION)),
 ]
 Iterations = Annotated[
     int,

@@ -12,12 +12,12 @@ import numpy as np
 import typer
 
 from hydraviper.cli.application import app
-from hydraviper.cli.common import AsJson, ExpertFile, RunPath, Seed, expert_of, game_of
+from hydraviper.cli.common import AsJson, ExpertFile, RunPath, Seed, expert_of, game_of, within
 from hydraviper.data import InputError
 from hydraviper.profile import Profile
 from hydraviper.rollout import play
 from hydraviper.seeding import Purpose, rollout_seeds
-from hydraviper.settings import check_seed
+from hydraviper.settings import PLACE
 from hydraviper.trees import file
 from hydraviper.trees.explain import explain as explain_tree
 from hydraviper.trees.explain import in_words
@@ -33,8 +33,13 @@ def explain(
     observation: Annotated[
         Path | None, typer.Option(help="A file: JSON by feature names or in order, or a row of CSV; - is the input.")
     ] = None,
-    episode: Annotated[int | None, typer.Option(help="Instead: an episode of `evaluate`, from 0 ...")] = None,
-    step: Annotated[int | None, typer.Option(help="... and the step of it, from 0.")] = None,
+    episode: Annotated[
+        int | None,
+        typer.Option(help="Instead: an episode of `evaluate`, from 0 ...", callback=within("--episode", PLACE)),
+    ] = None,
+    step: Annotated[
+        int | None, typer.Option(help="... and the step of it, from 0.", callback=within("--step", PLACE))
+    ] = None,
     seed: Seed = 0,
     expert: ExpertFile = None,
     as_json: AsJson = False,
@@ -75,9 +80,6 @@ def _replayed(
     run: Path, trees: file.TreesFile, place: int, episode: int, step: int, seed: int, expert: Path | None
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """What an agent saw at a step of an episode that the trees play, on the seeds of `evaluate`."""
-    check_seed(seed)
-    if episode < 0 or step < 0:
-        raise InputError("--episode and --step count from 0.")
     game = game_of(trees)
     students = trees.students(game)
     teacher = expert_of(run, trees, game, expert, 1)

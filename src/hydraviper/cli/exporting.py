@@ -17,6 +17,7 @@ from hydraviper.cli.terminal import print_document
 from hydraviper.data import InputError
 from hydraviper.export import FORMATS, Format, only
 from hydraviper.export.common import identifiers
+from hydraviper.folders import as_input_error, check_file
 from hydraviper.trees import file
 from hydraviper.version import __version__
 
@@ -50,7 +51,8 @@ def export(
     if agent is not None:
         trees = only(trees, trees.place(agent))
     form = replace(FORMATS["svg"], write=drawing) if to is Target.svg else FORMATS[to.value]
-    files = _files(trees, form, out_path)
+    with as_input_error(out_path or Path()):
+        files = _files(trees, form, out_path)
     if out_path is None:
         if as_json:
             raise InputError("--json tells which files were written: pass --out FILE.")
@@ -66,6 +68,8 @@ def export(
         return
     if not force and (there := [path for path in files if path.exists()]):
         raise InputError(f"{there[0]} already exists: pass another --out, or --force to write over it.")
+    for path in files:
+        check_file(path)
     contents = {path: form.write(part) for path, part in files.items()}  # all of them before the first is written
     for path, content in contents.items():
         try:

@@ -25,6 +25,7 @@ from hydraviper.cli.common import (
     expert_of,
     game_of,
     out,
+    within,
 )
 from hydraviper.cli.printing import with_interval
 from hydraviper.data import InputError, Knowledge
@@ -33,6 +34,7 @@ from hydraviper.games import traffic_facts
 from hydraviper.profile import Profile
 from hydraviper.protocols import Game
 from hydraviper.seeding import Purpose, rollout_seeds
+from hydraviper.settings import DEPTH, FACTS_EPISODES, SOME_SECONDS
 from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
 from hydraviper.verify import properties as book
@@ -45,7 +47,7 @@ from hydraviper.verify.resolve import Rules, Scene, resolve, rules_for
 from hydraviper.verify.words import in_words
 from hydraviper.version import __version__
 
-EPISODES_FOR_FACTS, MOST_EPISODES = 50, 100_000
+EPISODES_FOR_FACTS = 50
 PropertiesFile = Annotated[
     Path | None, typer.Argument(metavar="[PROPERTIES]", help="A TOML file; default: what ships for the game.")
 ]
@@ -55,21 +57,23 @@ PropertiesFile = Annotated[
 def verify(
     run: RunPath,
     properties: PropertiesFile = None,
-    seconds: Annotated[float, typer.Option(help="The most that one property may take.")] = SECONDS,
+    seconds: Annotated[
+        float,
+        typer.Option(help="The most that one property may take.", callback=within("--seconds", SOME_SECONDS)),
+    ] = SECONDS,
     allow_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Exit with 0 also where a property applies nowhere.")
     ] = False,
     episodes: Annotated[
         int | None,
-        typer.Option(help="Episodes on which the facts about the game are checked; default: 50, none in simulators."),
+        typer.Option(
+            help="Episodes on which the facts about the game are checked; default: 50, none in simulators.",
+            callback=within("--episodes", FACTS_EPISODES),
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove properties of trees, or show observations at which they break: 0 all hold, 1 some do not."""
-    if not 0 < seconds < 1e6:
-        raise InputError(f"--seconds must be a number above 0, not {seconds}.")
-    if episodes is not None and not 0 <= episodes <= MOST_EPISODES:
-        raise InputError(f"--episodes must lie between 0 and {MOST_EPISODES:,}, not {episodes}.")
     trees = file.load(run)
     own = None if properties is None else book.load(properties)
     rules, students, game = _rules(trees, own)
@@ -94,7 +98,12 @@ def verify(
 def repair(
     run: RunPath,
     properties: PropertiesFile = None,
-    depth: Annotated[int | None, typer.Option(help="The most questions a tree may ask; default: four more.")] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            help="The most questions a tree may ask; default: up to four more.", callback=within("--depth", DEPTH)
+        ),
+    ] = None,
     episodes: Episodes = None,
     expert: ExpertFile = None,
     workers: Workers = CORES,
@@ -110,9 +119,8 @@ def repair(
     students = trees.students(game)
     rules = rules_for(game, own, students)
     refuse_impossible(rules, students)
-    deepest = max(tree.depth for tree in trees.trees) + 4 if depth is None else depth
-    if not 1 <= deepest <= 20:
-        raise InputError(f"--depth must lie between 1 and 20, not {deepest}.")
+    now = max(tree.depth for tree in trees.trees)
+    deepest = max(now, min(now + 4, int(DEPTH.most))) if depth is None else depth
     count = game.recommended.evaluation_episodes if episodes is None else episodes
     beside = (run if run.is_dir() else run.parent).resolve()
     target = new_folder(out_folder, beside.parent, f"{beside.name}-repaired")

@@ -33,7 +33,7 @@ from hydraviper.cli.common import (
 from hydraviper.cli.printing import print_refined, print_scores
 from hydraviper.folders import new_folder, point_to_latest
 from hydraviper.refine.records import RefineSettings
-from hydraviper.settings import DEPTH, ROLLOUTS
+from hydraviper.settings import DEPTH, ROLLOUTS, SOME_SECONDS
 from hydraviper.trees import file
 
 
@@ -41,7 +41,11 @@ from hydraviper.trees import file
 def refine(
     run: RunPath,
     seconds: Annotated[
-        float | None, typer.Option(help="How long to search, above 0; such a result cannot repeat.")
+        float | None,
+        typer.Option(
+            help="How long to search, above 0; such a result cannot repeat.",
+            callback=within("--seconds", SOME_SECONDS),
+        ),
     ] = None,
     rollouts: Annotated[
         int | None,

@@ -13,11 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hydraviper.cli.application import app
-from hydraviper.cli.common import CORES, AsJson, command_line, err, out
-from hydraviper.data import InputError, JobError
+from hydraviper.cli.common import CORES, AsJson, command_line, err, out, within
+from hydraviper.data import InputError
+from hydraviper.folders import as_input_error
+from hydraviper.settings import SAMPLE, SEEDS, STUDY_SCALE, WORKERS
 from hydraviper.studies import catalogue, experts, report, results, runner, statistics, tables
 from hydraviper.studies import check as checking
-from hydraviper.studies.design import Arm, Cell, Study, check_scale
+from hydraviper.studies.design import Arm, Cell, Study
 from hydraviper.studies.results import Result
 from hydraviper.studies.runner import Job, Wanted
 
@@ -28,15 +30,25 @@ PLACES = ("--out", "--adopt")  # folders of one machine, of no use to who reads 
 def study(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(catalogue.STUDIES)}.")],
     games: Annotated[str | None, typer.Option(help="Games with commas between; default: all of the study.")] = None,
-    seeds: Annotated[int, typer.Option(help="How many seeds each, from 0.")] = 10,
+    seeds: Annotated[int, typer.Option(help="How many seeds each, from 0.", callback=within("--seeds", SEEDS))] = 10,
     algorithms: Annotated[str | None, typer.Option(help="Algorithms with commas between; default: all.")] = None,
     budget: Annotated[str | None, typer.Option(help="low, high or e.g. high/low, with commas between.")] = None,
-    scale: Annotated[float, typer.Option(help="A quick look: this share of iterations, rollouts and episodes.")] = 1.0,
+    scale: Annotated[
+        float,
+        typer.Option(
+            help="A quick look: this share of iterations, rollouts and episodes.",
+            callback=within("--scale", STUDY_SCALE),
+        ),
+    ] = 1.0,
     expert: Annotated[
         list[str] | None, typer.Option(help="A file made by `train`, for its game; or a name (mplight): only that one.")
     ] = None,
     workers: Annotated[
-        int, typer.Option(help="Cores: so many cells at once, or inside one cell where runtime is measured.")
+        int,
+        typer.Option(
+            help="Cores: so many cells at once, or inside one cell where runtime is measured.",
+            callback=within("--workers", WORKERS),
+        ),
     ] = CORES,
     adopt: Annotated[
         list[Path] | None, typer.Option(help="Take matching results from a folder of runs or another study's.")
@@ -45,7 +57,10 @@ def study(
     run: Annotated[bool, typer.Option(help="With --no-run: only adopt and report.")] = True,
     check: Annotated[bool, typer.Option("--check", help="Run some finished cells again and compare.")] = False,
     sample: Annotated[
-        int | None, typer.Option(help="How many cells --check runs; default: 4.", show_default=False)
+        int | None,
+        typer.Option(
+            help="How many cells --check runs; default: 4.", show_default=False, callback=within("--sample", SAMPLE)
+        ),
     ] = None,
     pack: Annotated[bool, typer.Option("--pack", help="Put the cells' results into one file, to be kept.")] = False,
     out_folder: Annotated[Path | None, typer.Option("--out", help="The study's folder; default: results/NAME.")] = None,
@@ -53,13 +68,9 @@ def study(
 ) -> None:
     """Make a table or figure of the paper, with the published numbers beside; call again to continue."""
     chosen = catalogue.study_named(name)
-    if seeds < 1:
-        raise InputError(f"--seeds must be at least 1, not {seeds}.")
-    if workers < 1:
-        raise InputError(f"--workers must be at least 1, not {workers}.")
-    check_scale(scale)
     folder = out_folder or Path("results") / chosen.name
-    results.check(chosen, folder)
+    with as_input_error(folder):
+        results.check(chosen, folder)
     if sample is not None and not check:
         raise InputError("--sample says how many cells --check runs: add --check.")
     if commit and not adopt:
@@ -160,23 +171,25 @@ def _check(
     as_json: bool,
 ) -> None:
     """Run a sample again; a score that differs is a failure."""
-    if count < 1:
-        raise InputError(f"--sample must be at least 1, not {count}.")
     chosen = checking.sample(finished, count)
     checked = []
     with _bar(f"{study.name} again", as_json) as show:
         for done, result in enumerate(chosen):
             show(done, len(chosen), None)
             checked.append(checking.again(result, given, workers))
+    differing = [one.result.cell.name for one in checked if one.differs]
+    sentence = f"{len(differing)} of {len(checked)} cells came out differently, first {', '.join(differing[:1])}."
     if as_json:
-        print(json.dumps({"study": study.name, "checked": [one.to_json() for one in checked], "out": str(folder)}))
+        told = {"study": study.name, "checked": [one.to_json() for one in checked], "out": str(folder)}
+        print(json.dumps(told | ({"error": sentence, "exit_code": 1} if differing else {})))
     else:
         for one in checked:
             same = "the same" if not one.differs else f"DIFFERENT: {', '.join(one.differs)}"
             words = f"score {one.result.score} then, {one.score} now, {same}; {one.ratio:.2f} times the seconds"
             out.print(f"{one.result.cell.name}: {words}", highlight=False, soft_wrap=True)
-    if differing := [one.result.cell.name for one in checked if one.differs]:
-        raise JobError(f"{len(differing)} of {len(checked)} cells came out differently, first {differing[0]}.")
+    if differing:
+        err.print(f"hydraviper: {sentence}", highlight=False, soft_wrap=True)  # a JobError would be a second object
+        raise typer.Exit(1)
 
 
 def _names(text: str | None) -> Sequence[str] | None:

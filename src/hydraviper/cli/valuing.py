@@ -35,7 +35,7 @@ from hydraviper.experts.networks import CriticExpert
 from hydraviper.folders import check_new_file
 from hydraviper.protocols import Engine, Game, Policy
 from hydraviper.runs import subject
-from hydraviper.settings import ROLLOUTS, UPDATES
+from hydraviper.settings import CRITIC_ROLLOUTS, UPDATES
 
 
 @app.command()
@@ -48,7 +48,7 @@ def critic(
     rollouts: Annotated[
         int | None,
         typer.Option(
-            help="Rollouts to fit to; default: 2,000, or 60 in traffic.", callback=within("--rollouts", ROLLOUTS)
+            help="Rollouts to fit to; default: 2,000, or 60 in traffic.", callback=within("--rollouts", CRITIC_ROLLOUTS)
         ),
     ] = None,
     updates: Annotated[

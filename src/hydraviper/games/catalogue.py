@@ -41,7 +41,7 @@ def make(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
 def named_file(spec: str, parameters: Mapping[str, Any] | None = None) -> Path | None:
     """The file on this machine that a game is made from, if it is made from one that a user names."""
     name, options = read(spec, parameters)
-    return Path(str(options[FILES[name]])).expanduser().resolve() if name in FILES else None
+    return traffic_catalogue.place(str(options[FILES[name]])) if name in FILES else None
 
 
 def read(spec: str, parameters: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
@@ -72,16 +72,20 @@ def _parse(name: str, text: str, known: Mapping[str, inspect.Parameter]) -> dict
     """Read `agents=4,physics=mpe2` by the types of the game's own parameters, a family's subject first."""
     options: dict[str, Any] = {}
     parts = list(filter(None, text.split(",")))
-    if name in FAMILIES and parts and parts[0].partition("=")[0] not in known:
+    if name in FAMILIES and parts and ("=" not in parts[0] or parts[0].partition("=")[0] not in known):
         options[next(iter(known))] = parts.pop(0)
     for part in parts:
         key, equals, value = part.partition("=")
-        if not equals or key not in known:
-            raise InputError(f"{name} has no parameter {part!r}: it knows {', '.join(known)} (as name=value).")
+        if key not in known:
+            raise InputError(f"{name} has no parameter {key!r}: it knows {', '.join(known)} (as name=value).")
+        if not equals or key in options:
+            problem = "is given twice" if key in options else "has no value"
+            raise InputError(f"{name}'s {key} {problem}: write {key}=VALUE once.")
         default = known[key].default
         kind = str if default is inspect.Parameter.empty else type(default)
         try:
             options[key] = kind(value)
         except ValueError:
-            raise InputError(f"{name}'s {key} must be of type {kind.__name__}, not {value!r}.") from None
+            words = {int: "a whole number", float: "a number"}.get(kind, f"of type {kind.__name__}")
+            raise InputError(f"{name}'s {key} must be {words}, not {value!r}.") from None
     return options

@@ -19,10 +19,16 @@ from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Scenario
 from hydraviper.games.traffic_rules import LEAVE
 from hydraviper.protocols import Policy
+from hydraviper.settings import Range
 
 RECOMMENDED = Recommended(
     low=(100, 100), high=(1000, 1000), rollouts_per_iteration=10, ucb_scale=4.0, evaluation_episodes=30
 )
+STEPS = Range(1, 10_000, "an episode has a step", "nobody waits for longer episodes")
+SECONDS_PER_STEP = Range(1, 3600, "a signal needs time to switch", "a signal that chooses once an hour is of no use")
+YELLOW = Range(0, 60, "0 is no yellow at all", "nobody drives meanwhile")
+REACH = Range(0, 10_000, "it is in metres", "no queue is as long as 10 km")
+MOVING = Range(0, 1, "0 hides moving vehicles, 1 shows them", "0 hides moving vehicles, 1 shows them")
 
 
 class Traffic:
@@ -192,14 +198,13 @@ class Traffic:
 
 
 def _check(steps: int, seconds_per_step: int, yellow: int, reach: int, moving: int) -> None:
-    if steps < 1:
-        raise InputError(f"steps must be at least 1, not {steps}.")
-    if not 0 <= yellow < seconds_per_step:
-        raise InputError(f"yellow must be at least 0 and less than the {seconds_per_step} seconds per step: {yellow}.")
-    if reach < 0:
-        raise InputError(f"reach must be at least 0 metres, not {reach}.")
-    if moving not in (0, 1):
-        raise InputError(f"moving must be 1 (signals see moving vehicles) or 0 (they do not), not {moving}.")
+    STEPS.check("steps", steps)
+    SECONDS_PER_STEP.check("seconds_per_step", seconds_per_step)
+    YELLOW.check("yellow", yellow)
+    REACH.check("reach", reach)
+    MOVING.check("moving", moving)
+    if yellow >= seconds_per_step:
+        raise InputError(f"yellow must be less than the {seconds_per_step} seconds of a step, not {yellow}.")
 
 
 def _agent(i: int, signal: Signal, moving: bool) -> Agent:

@@ -7,6 +7,7 @@ maps GPL-3 (InTAS); RESCO distributes the grids "under their original licenses".
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,9 +56,14 @@ def own_network(
     file: str, steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 100, moving: int = 1
 ) -> Traffic:
     """Anybody's network, by the path of its .sumocfg."""
-    path = Path(file).expanduser().resolve()
+    path = place(file)
     parameters = {"file": str(path)}
     return Traffic("traffic", Scenario(path), parameters, RECOMMENDED, steps, seconds_per_step, yellow, reach, moving)
+
+
+def place(file: str) -> Path:
+    """Where a file lies that a user names; unlike Path's own way, it takes names that lead nowhere as well."""
+    return Path(os.path.realpath(os.path.expanduser(file)))
 
 
 def _scenario(name: str) -> Scenario:

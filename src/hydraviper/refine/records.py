@@ -13,7 +13,7 @@ from hydraviper.data import Estimate, InputError
 from hydraviper.protocols import Engine, Expert, Game
 from hydraviper.refine.moves import Limits
 from hydraviper.seeding import Purpose, rollout_seeds
-from hydraviper.settings import DEPTH, FEATURES, LEAVES, ROLLOUTS, SECONDS, check_seed
+from hydraviper.settings import DEPTH, FEATURES, LEAVES, ROLLOUTS, SOME_SECONDS, check_seed
 from hydraviper.trees.packed import Vocabulary
 from hydraviper.trees.tree import Tree
 
@@ -36,9 +36,7 @@ class RefineSettings:
     leaves: int | None = None
 
     def __post_init__(self) -> None:
-        if self.seconds is not None and self.seconds <= 0:
-            raise InputError(f"refining needs a number of seconds above 0, not {self.seconds}.")
-        SECONDS.check("--seconds", self.seconds)
+        SOME_SECONDS.check("--seconds", self.seconds)
         ROLLOUTS.check("--rollouts", self.rollouts)
         DEPTH.check("--depth", self.depth)
         LEAVES.check("--leaves", self.leaves)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hydraviper.data import InputError
 from hydraviper.protocols import Game
 from hydraviper.settings import Settings
 from hydraviper.studies.published import COLOGNE, DECEPTION, GAMES, INGOLSTADT, NAVIGATION
@@ -209,9 +208,3 @@ def _scaled(settings: Settings, scale: float, agents: int) -> Settings:
     least = {"train_budget": agents * iterations, "valid_budget": iterations, "rollouts_per_iteration": 2}
     counts = {name: max(count, round(scale * getattr(settings, name))) for name, count in least.items()}
     return replace(settings, iterations=iterations, **counts)
-
-
-def check_scale(scale: float) -> None:
-    """Refuse a scale that would enlarge a study or empty it."""
-    if not 0 < scale <= 1:
-        raise InputError(f"--scale must be more than 0 and at most 1, not {scale:g}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import reprlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -131,13 +132,14 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def load(path: Path | str) -> TreesFile:
     """Read trees.json, or the one in a run's folder."""
     path = Path(path)
-    path = path / "trees.json" if path.is_dir() else path
-    if not path.is_file() and (learner := _learner_beside(path)):
+    path = path / "trees.json" if os.path.isdir(path) else path  # Path.is_dir raises where a name is too long
+    is_file = os.path.isfile(path)
+    if not is_file and (learner := _learner_beside(path)):
         raise InputError(
             f"{path.parent} holds a {learner} per agent and no tree: its score is in summary.json; for trees to show, "
             "check, change or export, distill with --learner tree."
         )
-    if not path.is_file():
+    if not is_file:
         raise InputError(f"there are no trees at {path}: make some with `hydraviper distill`.")
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -147,7 +149,9 @@ def load(path: Path | str) -> TreesFile:
         raise InputError(f"{path}: {error}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): pass a trees.json that you may read.") from None
-    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, too deep, or a number of thousands of digits
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text: pass a trees.json made by `hydraviper distill`.") from None
+    except (ValueError, RecursionError) as error:  # not JSON, too deep, or a number of thousands of digits
         raise InputError(f"{path} is not JSON ({error}): pass a trees.json made by `hydraviper distill`.") from None
     if misfit is not None:
         where = "/".join(map(str, misfit.absolute_path)) or "the document"
