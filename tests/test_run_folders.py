@@ -25,10 +25,21 @@ __all__ = ["call"]  # the fixture
 GAME = "cooperative-navigation"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, navigation):
+    """A small run, made once."""
+    folder = tmp_path_factory.mktemp("made") / "run"
+    settings = hydraviper.Settings(iterations=3, train_budget=6, valid_budget=9)
+    asked = runs.Run(navigation, hydraviper.shipped_expert(navigation), hydraviper.VARIANTS["hydraviper"], settings)
+    with runs.claimed(asked, folder):
+        runs.execute(asked, folder, hydraviper.LocalEngine(lambda: navigation), 20, "distill", lambda *_: None)
+    return folder
+
+
 @pytest.fixture
-def run(call):
-    """A small run in the folder `run`."""
-    assert call("distill", GAME, *QUICK, "--out", "run")[0] == 0
+def run(call, made):
+    """A copy of it in the folder `run`."""
+    shutil.copytree(made, "run")
     return Path("run")
 
 
@@ -178,7 +189,8 @@ def test_agreement_before_and_after_is_counted_on_the_same_data(call, run, navig
 
 
 def test_latest_is_the_run_that_was_last_made_or_changed(call, run):
-    assert Path("runs/latest").resolve() == run.resolve()  # --out, too
+    assert call("distill", GAME, *QUICK, "--out", "mine")[0] == 0
+    assert Path("runs/latest").resolve() == Path("mine").resolve()
     assert call("distill", GAME, *QUICK)[0] == 0
     assert Path("runs/latest").resolve().name == f"{GAME}-hydraviper-1"
     node, _ = question_of(load(run))
@@ -262,6 +274,16 @@ def test_odd_files_are_sentences(call, run, name):
         code, _, complaint = call(*commands[k % len(commands)])
         assert code in (0, 2), (text[:200], complaint)
         assert "Traceback" not in complaint
+
+
+@pytest.mark.parametrize("agreement", [1, {}, {"before": "x", "after": 1, "observations": 1}])
+def test_an_odd_agreement_of_an_edit_is_a_sentence(call, run, agreement):
+    node, _ = question_of(load(run))
+    assert call("edit", run, "--agent", "agent-1", "--node", node, "--threshold", "0.5", "--episodes", "2")[0] == 0
+    document = json.loads(Path("run/trees.json").read_text())
+    document["edits"][0]["agreement"] = agreement
+    Path("run/trees.json").write_text(json.dumps(document))
+    refuses(call, "at edits/0/agreement", "show", run)
 
 
 def test_a_full_disk_is_named(tmp_path):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -121,6 +122,24 @@ BIG = "9" * 30
         ("--ucb-scale must be at least 0", ["distill", GAME, "--ucb-scale", "-1"]),
         ("--drop-quantile must be at most 1", ["distill", GAME, "--drop-quantile", "2"]),
         ("--seeds must be at most 10,000", ["compare", GAME, "--seeds", BIG]),
+        ("--seconds must be at least 0.001", ["verify", "nowhere", "--seconds", "0"]),
+        ("--seconds must be at most 10,000,000, not inf", ["verify", "nowhere", "--seconds", "1e999"]),
+        ("--seconds must be a number from 0.001", ["refine", "nowhere", "--seconds", "nan"]),
+        ("--episodes must be at most 100,000", ["verify", "nowhere", "--episodes", BIG]),
+        ("--depth must be at most 20", ["repair", "nowhere", "--depth", BIG]),
+        ("--episode must be at most", ["explain", "nowhere", "--agent", "x", "--episode", BIG]),
+        ("--step must be at least 0", ["explain", "nowhere", "--agent", "x", "--step", "-1"]),
+        ("--seeds must be at most 10,000", ["study", "table1", "--seeds", BIG]),
+        ("--workers must be at most 1,024", ["study", "table1", "--workers", BIG]),
+        ("--scale must be a number from 0.001 to 1", ["study", "table1", "--scale", "nan"]),
+        ("--sample must be at most", ["study", "table1", "--check", "--sample", BIG]),
+        ("students are chosen by rollouts", ["distill", GAME, "--valid-budget", "0"]),
+        ("--rollouts must be at least 10", ["critic", GAME, "--rollouts", "9"]),
+        ("steps must be at most 10,000", ["distill", f"cologne-corridor:steps={BIG}"]),
+        ("seconds_per_step must be at most 3,600", ["map", "cologne-corridor:seconds_per_step=99999"]),
+        ("yellow must be at most 60", ["map", "resco:grid4x4,yellow=61,seconds_per_step=100"]),
+        ("reach must be at most 10,000", ["map", f"ingolstadt-corridor:reach={BIG}"]),
+        ("moving must be at most 1", ["map", "cologne-corridor:moving=2"]),
         ("agents must be at most 20", ["distill", f"{GAME}:agents=99999"]),
         ("agents must be at most 20", ["train", f"{GAME}:agents={BIG}"]),
         ("defenders must be at most 20", ["distill", "physical-deception:defenders=99999"]),
@@ -129,6 +148,63 @@ BIG = "9" * 30
 )
 def test_every_number_has_a_range(call, sentence, arguments):
     refuses(call, sentence, *arguments)
+
+
+LONG, NOT_UTF8 = "n" * 300, b"\xff".decode("utf-8", "surrogateescape")
+RUN_COMMANDS = (
+    ["show"],
+    ["evaluate", "--json"],
+    ["edit"],
+    ["refine", "--json"],
+    ["repair"],
+    ["verify", "--json"],
+    ["explain", "--agent", "agent-0"],
+    ["export", "--to", "c"],
+)
+
+
+@pytest.mark.parametrize(
+    "run", ["nowhere", "empty", "binary", "half.json", "loop", LONG, f"{LONG}/trees.json", NOT_UTF8]
+)
+def test_a_run_that_is_none(call, run):
+    Path("empty").mkdir()
+    Path("binary").write_bytes(b"\xff\xfe")
+    Path("half.json").write_text('{"format"')
+    Path("loop").symlink_to("loop")
+    for command, *options in RUN_COMMANDS:
+        refuses(call, "", command, run, *options)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "arguments"),
+    [
+        *(
+            ("--depth must be a whole number", ["distill", GAME, "--depth", n])
+            for n in ("nan", "1e999", "", "1.5", "x")
+        ),
+        ("--depth must be a whole number, not '999", ["distill", GAME, "--depth", "9" * 5000]),
+        ("--scale must be a number, not 'x'", ["study", "table1", "--scale", "x"]),
+        ("agents must be a whole number", ["train", f"{GAME}:agents=nan"]),
+        ("agents has no value: write agents=VALUE", ["train", f"{GAME}:agents"]),
+        ("agents is given twice", ["train", f"{GAME}:agents=3,agents=4"]),
+        ("there is no file", ["map", "traffic:loop"]),
+        ("there is no file", ["map", "traffic:~nobody-here/x"]),
+        ("there is no file", ["map", "traffic:file"]),
+        ("there is no file", ["map", f"traffic:{LONG}"]),
+        ("'x' is not one of 'low', 'high'", ["distill", GAME, "--budget", "x"]),
+        ("Choose from: c, python", ["export", "nowhere"]),
+        ("Did you mean 'distill'", ["distil", GAME]),
+        ("File name too long", ["distill", GAME, "--expert", LONG]),
+        ("File name too long", ["study", "table1", "--adopt", LONG]),
+        ("pass another --out", ["study", "table1", "--out", LONG]),
+    ],
+)
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_wrong_calls_are_sentences(call, sentence, arguments, as_json):
+    Path("loop").symlink_to("loop")
+    if arguments[0] == "map" and as_json:
+        sentence = "No such option"
+    refuses(call, sentence, *arguments, *as_json)
 
 
 def test_a_range_gives_its_reason():

@@ -87,6 +87,7 @@ def _about_the_call(error: Any) -> str:
 
 def _tell(sentence: str, code: int, as_json: bool) -> None:
     """The sentence for people, and with --json an object for programs."""
+    sentence = sentence.encode("utf-8", "backslashreplace").decode()  # half a character is no JSON that others read
     _print_line(f"hydraviper: {sentence}")
     try:
         if as_json:
