@@ -174,7 +174,7 @@ def test_an_interrupted_run_is_taken_up_and_ends_the_same(call):
         ("--seeds must be at least 1", ["compare", "cooperative-navigation", "--seeds", "0"]),
         ("there is no algorithm 'x'", ["compare", "cooperative-navigation", "--algorithms", "x"]),
         ("'middle' is not one of 'low', 'high'", ["distill", "cooperative-navigation", "--budget", "middle"]),
-        ("'--depth'", ["distill", "cooperative-navigation", "--depth", "four"]),
+        ("--depth must be a whole number, not 'four'", ["distill", "cooperative-navigation", "--depth", "four"]),
         ("Missing argument 'GAME'", ["distill"]),
         ("No such command 'nonsense'", ["nonsense"]),
         ("'cobol' is not one of", ["export", "nowhere", "--to", "cobol"]),
@@ -234,7 +234,7 @@ def test_broken_and_foreign_trees(call):
     Path("bad.json").write_text("{ not json")
     refuses(call, "is not JSON", "show", "bad.json")
     Path("bad.json").write_bytes(b"\xff\xfe\x00")
-    refuses(call, "is not JSON", "show", "bad.json")
+    refuses(call, "is not text", "show", "bad.json")
     refuses(call, "there is no tree for 'nobody'", "show", "run", "--agent", "nobody")
     refuses(call, "choose an --agent", "show", "run", "--format", "svg")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -22,7 +21,7 @@ class Range:
         """Refuse a number outside, with the reason; None was not given."""
         if value is None or self.least <= value <= self.most:
             return
-        if math.isnan(value):
+        if not (value < self.least or value > self.most):  # not math.isnan, which whole numbers may be too large for
             raise InputError(f"{name} must be a number from {self.least:,} to {self.most:,}, not {value}.")
         too_large = value > self.most
         bound, why = (self.most, self.too_large) if too_large else (self.least, self.too_small)
