@@ -105,7 +105,11 @@ def test_bad_properties_touch_nothing(call):  # noqa: F811
     Path("bad.toml").write_text(clash)
     for command in (["repair", "run", "bad.toml"], ["distill", "cooperative-navigation", "--constraints", "bad.toml"]):
         refuses(call, "clash", *command)
-    refuses(call, "cannot be read", "verify", "run", "nowhere.toml")
+    Path("empty.toml").write_text("# nothing yet\n")
+    refuses(call, "has no property to repair", "repair", "run", "empty.toml")
+    quick = ["distill", "cooperative-navigation", *QUICK]
+    refuses(call, "has no property to keep to", *quick, "--constraints", "empty.toml")
+    refuses(call, "nowhere.toml cannot be read (No such file or directory)", "verify", "run", "nowhere.toml")
     refuses(call, "there are no trees", "verify", "nowhere")
 
 

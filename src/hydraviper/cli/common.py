@@ -197,6 +197,8 @@ def settings_for(game: Game, budget: Budget, train: int | None, valid: int | Non
 def constraints_for(game: Game, path: Path, settings: Settings) -> Constraints:
     """The properties of a file, or those that ship, as constraints that trees with these settings can keep."""
     own = None if str(path) == "shipped" and not path.exists() else book.load(path)
+    if own is not None and not own.properties:
+        raise InputError(f"{path} has no property to keep to: write [[property]] (docs/verify.md).")
     made = Constraints(rules_for(game, own), "shipped" if own is None else own.source)
     derived = game.derived if settings.features == "derived" and isinstance(game, HasDerived) else ()
     made.check(settings.depth, settings.most_leaves, dict(enumerate(derived)))

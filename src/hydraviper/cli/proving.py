@@ -115,6 +115,8 @@ def repair(
     """Change trees as little as lets them have all properties, and say what that costs; RUN itself stays as it is."""
     trees = file.load(run)
     own = None if properties is None else book.load(properties)
+    if own is not None and not own.properties:
+        raise InputError(f"{properties} has no property to repair: write [[property]] (docs/verify.md).")
     game = game_of(trees)
     students = trees.students(game)
     rules = rules_for(game, own, students)

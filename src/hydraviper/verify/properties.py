@@ -57,7 +57,8 @@ def load(path: Path) -> Properties:
     try:
         return read(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read ({error}): pass a file of properties (docs/verify.md).") from None
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise InputError(f"{path} cannot be read ({why}): pass a file of properties (docs/verify.md).") from None
 
 
 def shipped(game: str, signals: bool) -> Properties | None:
