@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,3 +57,17 @@ def two_workers():
 def own_state(monkeypatch, tmp_path_factory):
     """What the command line remembers of its user is not that of who runs the tests."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def runs_stay_as_they_are():
+    """The runs of whoever runs the tests are not touched."""
+    folder = Path(__file__).parent.parent / "runs"
+
+    def seen() -> list[tuple[str, str]]:
+        paths = sorted(folder.iterdir()) if folder.is_dir() else []
+        return [(path.name, str(path.readlink()) if path.is_symlink() else "") for path in paths]
+
+    before = seen()
+    yield
+    assert seen() == before, "a test wrote into runs/: let it work in a folder of its own"
