@@ -73,7 +73,7 @@ def test_folders_and_binaries(team):
     refuses(team, "holds one tree", "export", "team.json", "--to", "svg")
     Path("file").write_text("")
     refuses(team, "is a file", "export", "team.json", "--to", "svg", "--out", "file")
-    refuses(team, "cannot be written", "export", "team.json", "--to", "c", "--out", "file/trees.c")
+    refuses(team, "cannot be used", "export", "team.json", "--to", "c", "--out", "file/trees.c")
     refuses(team, "pass --out", "export", "team.json", "--to", "c", "--json")
     refuses(team, "did you mean", "export", "team.json", "--to", "c", "--agent", "agent-7")
     refuses(team, "there are no trees", "export", "nowhere", "--to", "c")
