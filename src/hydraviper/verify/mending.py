@@ -27,7 +27,6 @@ class Mended:
     """A tree after mending."""
 
     tree: Tree
-    smallest: bool  # whether every way was looked at, so that no smaller change exists
     depth: int  # the limit of depth that it keeps
 
 
@@ -75,7 +74,7 @@ def mend(
         ways = {leaf: search.mend(leaf, depth) for leaf in search.broken()}
         if all(math.isfinite(way.cost) for way in ways.values()):
             mended = _rebuilt(tree, ways, search)
-            return Mended(prune(limits, mended, observations), search.complete, depth)
+            return Mended(prune(limits, mended, observations), depth)
         if depth >= limits.depth_limit(deepest):
             raise JobError(f"no tree of at most {depth} questions on a path keeps these properties: drop one of them.")
         depth += 1
@@ -89,7 +88,6 @@ class _Search:
         self.features = extend(np.asarray(observations, np.float32), tree.derived)
         self.rules = at_leaves(limits, tree)
         self.rows, self.levels = _rows_at(tree, self.features)
-        self.complete = True
         self._known: dict[tuple[int, int], np.ndarray] = {}
         asked = [(q.feature, np.float32(q.threshold)) for q in limits.questions]
         columns, thresholds = [f for f, _ in asked], np.array([t for _, t in asked], np.float32)
@@ -151,7 +149,6 @@ class _Search:
             return best
         self.tries += 1
         if self.tries > _TRIES:
-            self.complete = False
             return best
         blocking = rules if best is _NONE else self._against(wanted, rules)
         open_questions = [k for k, q in enumerate(self.limits.questions) if blocking & ~(q.left & q.right)]
