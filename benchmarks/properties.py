@@ -16,7 +16,7 @@ from pathlib import Path
 
 import hydraviper
 from hydraviper.games import catalogue
-from hydraviper.pricing import answers_to_json, price
+from hydraviper.runs.price import answers_to_json, price
 from hydraviper.verify.constraints import Constraints
 from hydraviper.verify.proof import verify
 from hydraviper.verify.resolve import rules_for

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 import hydraviper
-from hydraviper import runs
 from hydraviper.data import Estimate
 from hydraviper.games import catalogue
 from hydraviper.refine.records import RefineSettings
 from hydraviper.refine.search import refine
+from hydraviper.runs import distil as runs
 from hydraviper.trees import file
 
 FOLDER = Path("results/refine")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hydraviper import kernel_cache
+from hydraviper.kernels import cache as kernel_cache
 
 if TYPE_CHECKING:
     from hydraviper.algorithm import Distilled, distill
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         Team,
     )
     from hydraviper.engines.local import LocalEngine
-    from hydraviper.evaluation import evaluate
     from hydraviper.experts.local_q import LocalQ, LocalQExpert
     from hydraviper.experts.networks import CriticExpert, NetworkExpert
     from hydraviper.experts.store import load as load_expert
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from hydraviper.refine.records import Refined, RefineSettings
     from hydraviper.refine.search import refine
     from hydraviper.rollout import play
+    from hydraviper.runs.evaluate import evaluate
     from hydraviper.settings import Settings
     from hydraviper.trees.file import load as load_trees
     from hydraviper.trees.file import save as save_trees
@@ -98,7 +98,7 @@ _HOMES = {
         *("Ledger", "Recommended", "Rollouts", "Score", "Team"),
     ),
     "engines.local": ("LocalEngine",),
-    "evaluation": ("evaluate",),
+    "runs.evaluate": ("evaluate",),
     "experts.local_q": ("LocalQ", "LocalQExpert"),
     "experts.networks": ("CriticExpert", "NetworkExpert"),
     "experts.store": ("load_expert", "save_expert", "shipped_expert"),

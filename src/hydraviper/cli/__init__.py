@@ -41,9 +41,9 @@ def _answer(arguments: list[str]) -> int:
 
         print(f"hydraviper {__version__}")
         return 0
-    from hydraviper import kernel_cache
     from hydraviper.cli.application import loaded
     from hydraviper.cli.terminal import prepare
+    from hydraviper.kernels import cache as kernel_cache
 
     prepare()
     if kernel_cache.note:

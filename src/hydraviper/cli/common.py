@@ -15,7 +15,6 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from hydraviper import runs
 from hydraviper.cli import trust
 from hydraviper.cli.terminal import console
 from hydraviper.data import InputError
@@ -23,6 +22,7 @@ from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game, HasDerived
+from hydraviper.runs import distil as runs
 from hydraviper.settings import (
     BUDGET,
     DEPTH,

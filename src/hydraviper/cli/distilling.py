@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from hydraviper import comparison, evaluation, runs
 from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
@@ -46,7 +45,10 @@ from hydraviper.cli.common import (
 )
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
-from hydraviper.folders import point_to_latest
+from hydraviper.runs import compare as comparison
+from hydraviper.runs import distil as runs
+from hydraviper.runs import evaluate as evaluation
+from hydraviper.runs.folder import point_to_latest
 from hydraviper.settings import PARTITIONS, SEEDS, Settings
 from hydraviper.trees import file
 from hydraviper.variants import VARIANTS

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from hydraviper import edits
 from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
@@ -25,7 +24,8 @@ from hydraviper.cli.common import (
     within,
 )
 from hydraviper.data import InputError
-from hydraviper.folders import new_folder, point_to_latest
+from hydraviper.runs import edit as edits
+from hydraviper.runs.folder import new_folder, point_to_latest
 from hydraviper.settings import EPISODES
 from hydraviper.trees import edit as tree_edit
 from hydraviper.trees import file

@@ -17,7 +17,7 @@ from hydraviper.cli.terminal import print_document
 from hydraviper.data import InputError
 from hydraviper.export import FORMATS, Format, only
 from hydraviper.export.common import identifiers
-from hydraviper.folders import as_input_error, check_file
+from hydraviper.runs.folder import as_input_error, check_file
 from hydraviper.trees import file
 from hydraviper.version import __version__
 

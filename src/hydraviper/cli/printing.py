@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from hydraviper.cli.common import out
-from hydraviper.report.words import without
+from hydraviper.drawing.report.words import without
 
 
 def with_interval(value: dict[str, float]) -> str:

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from hydraviper import pricing, runs
 from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
@@ -29,10 +28,12 @@ from hydraviper.cli.common import (
 )
 from hydraviper.cli.printing import with_interval
 from hydraviper.data import InputError, Knowledge
-from hydraviper.folders import new_folder, point_to_latest
 from hydraviper.games import traffic_facts
 from hydraviper.profile import Profile
 from hydraviper.protocols import Game
+from hydraviper.runs import distil as runs
+from hydraviper.runs import price as pricing
+from hydraviper.runs.folder import new_folder, point_to_latest
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import DEPTH, FACTS_EPISODES, SOME_SECONDS
 from hydraviper.trees import file

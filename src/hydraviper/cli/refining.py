@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from hydraviper import runs
 from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
@@ -31,8 +30,9 @@ from hydraviper.cli.common import (
     within,
 )
 from hydraviper.cli.printing import print_refined, print_scores
-from hydraviper.folders import new_folder, point_to_latest
 from hydraviper.refine.records import RefineSettings
+from hydraviper.runs import distil as runs
+from hydraviper.runs.folder import new_folder, point_to_latest
 from hydraviper.settings import DEPTH, ROLLOUTS, SOME_SECONDS
 from hydraviper.trees import file
 

@@ -10,17 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
-from hydraviper import edits
 from hydraviper.cli.application import app
 from hydraviper.cli.common import AgentName, GameName, RunPath, err, game_named, game_of
 from hydraviper.cli.terminal import print_document
 from hydraviper.data import Icons, InputError, Team
+from hydraviper.drawing.timeline import time_chart
+from hydraviper.drawing.trees import to_svg
 from hydraviper.export import only, to_dot
 from hydraviper.export.common import heading
 from hydraviper.protocols import Game, HasPictures
-from hydraviper.timeline import time_chart
+from hydraviper.runs import edit as edits
 from hydraviper.trees import file
-from hydraviper.trees.render import to_svg
 from hydraviper.trees.words import to_text
 
 

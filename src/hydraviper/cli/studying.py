@@ -15,7 +15,7 @@ from rich.table import Table
 from hydraviper.cli.application import app
 from hydraviper.cli.common import CORES, AsJson, command_line, err, out, within
 from hydraviper.data import InputError
-from hydraviper.folders import as_input_error
+from hydraviper.runs.folder import as_input_error
 from hydraviper.settings import SAMPLE, SEEDS, STUDY_SCALE, WORKERS
 from hydraviper.studies import catalogue, experts, report, results, runner, statistics, tables
 from hydraviper.studies import check as checking

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column, Table
 
-from hydraviper import evaluation
 from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
@@ -31,9 +30,10 @@ from hydraviper.cli.printing import print_scores
 from hydraviper.data import InputError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
-from hydraviper.folders import check_new_file
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
+from hydraviper.runs import evaluate as evaluation
+from hydraviper.runs.folder import check_new_file
 from hydraviper.settings import TRAINING_EPISODES
 
 

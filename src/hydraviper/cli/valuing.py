@@ -32,9 +32,9 @@ from hydraviper.engines.local import LocalEngine
 from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.networks import CriticExpert
-from hydraviper.folders import check_new_file
 from hydraviper.protocols import Engine, Game, Policy
-from hydraviper.runs import subject
+from hydraviper.runs.distil import subject
+from hydraviper.runs.folder import check_new_file
 from hydraviper.settings import CRITIC_ROLLOUTS, UPDATES
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from hydraviper.drawing.trees import to_svg
 from hydraviper.export.c import to_c
 from hydraviper.export.common import heading
 from hydraviper.export.dot import to_dot
@@ -13,7 +14,6 @@ from hydraviper.export.onnx import to_onnx
 from hydraviper.export.python import to_python
 from hydraviper.export.structured_text import to_structured_text
 from hydraviper.trees.file import TreesFile
-from hydraviper.trees.render import to_svg
 
 __all__ = ["FORMATS", "Format", "only", "to_c", "to_dot", "to_json", "to_onnx", "to_python", "to_structured_text"]
 

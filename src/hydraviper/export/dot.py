@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hydraviper.drawing.svg import paint
 from hydraviper.export.common import Program, heading, one_line, programs
 from hydraviper.trees.file import TreesFile
-from hydraviper.trees.svg import paint
 from hydraviper.trees.tree import LEAF
 from hydraviper.trees.words import agreement, percent, shares, threshold_texts
 

@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 
 from hydraviper.data import Icons
+from hydraviper.drawing.svg import tag
+from hydraviper.drawing.trees import PICTURE
 from hydraviper.games.road_network import GREEN, Movement, Signal
-from hydraviper.trees.render import PICTURE
-from hydraviper.trees.svg import tag
 
 MEANING = "Intersections: north is up; a solid arrow goes, a dashed one goes but yields, a bar waits."
 GO, ROAD, CLOSED = "#00703f", "#d9dee4", "#8f1d14"

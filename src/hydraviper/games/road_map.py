@@ -9,8 +9,8 @@ from html import escape
 from typing import Any
 
 from hydraviper.data import Team
+from hydraviper.drawing.svg import INK, SOFT, document, paint, tag, text, text_width
 from hydraviper.games.road_network import Point, RoadNetwork, Signal
-from hydraviper.trees.svg import INK, SOFT, document, paint, tag, text, text_width
 
 ROAD, PLAIN = "#ccd2d9", "#5b6470"  # roads; what leads to signals that are all of one team
 _DRIVEN = {"passenger", "bus", "delivery", "truck", "private", "taxi"}  # who makes a lane a road

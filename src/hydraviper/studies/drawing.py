@@ -8,10 +8,10 @@ from html import escape
 from math import ceil, floor, isfinite, log10
 from typing import Any
 
-from hydraviper.charts import GRID, WIDTH
+from hydraviper.drawing.charts import GRID, WIDTH
+from hydraviper.drawing.svg import INK, PALETTE, SOFT, document, tag, text, text_width
 from hydraviper.studies.published import Published
 from hydraviper.studies.statistics import Interval
-from hydraviper.trees.svg import INK, PALETTE, SOFT, document, tag, text, text_width
 from hydraviper.trees.words import number
 
 _EXPERT = PALETTE[6]

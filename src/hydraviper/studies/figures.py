@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from hydraviper.charts import fixed
+from hydraviper.drawing.charts import fixed
+from hydraviper.drawing.svg import PALETTE
 from hydraviper.studies import statistics
 from hydraviper.studies.design import OURS, PAPERS, titled
 from hydraviper.studies.drawing import Bar, Group, Point, bar_chart, scatter
 from hydraviper.studies.tables import STEPS, Row, by_game
-from hydraviper.trees.svg import PALETTE
 from hydraviper.trees.words import number
 
 COLOURS = {"iviper": PALETTE[1], "maviper": PALETTE[2], PAPERS: PALETTE[5], OURS: PALETTE[0], "imitation": PALETTE[7]}

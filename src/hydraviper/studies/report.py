@@ -13,8 +13,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from hydraviper.charts import figure, fixed, table
-from hydraviper.report.style import STYLE
+from hydraviper.drawing.charts import figure, fixed, table
+from hydraviper.drawing.report.style import STYLE
 from hydraviper.studies import pooled, published, questions, statistics
 from hydraviper.studies.design import Study, titled
 from hydraviper.studies.figures import FIGURES

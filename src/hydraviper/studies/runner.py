@@ -25,7 +25,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from hydraviper import evaluation, runs
 from hydraviper.data import InputError, JobError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.engines.remembered import RememberedEngine
@@ -35,6 +34,8 @@ from hydraviper.games import catalogue
 from hydraviper.protocols import Game
 from hydraviper.refine.records import RefineSettings
 from hydraviper.refine.search import refine
+from hydraviper.runs import distil as runs
+from hydraviper.runs import evaluate as evaluation
 from hydraviper.studies import experts, results
 from hydraviper.studies.design import Arm, Cell, Study, cell_of
 from hydraviper.studies.results import RUNNING, Result

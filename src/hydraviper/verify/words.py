@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from hydraviper.data import Derived
-from hydraviper.trees.render import number
+from hydraviper.drawing.trees import number
 from hydraviper.trees.tree import Tree
 from hydraviper.verify import meaning
 from hydraviper.verify.proof import Counterexample

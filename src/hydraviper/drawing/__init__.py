@@ -1,0 +1,1 @@
+"""Trees, icons, maps, charts, timelines and pages."""

@@ -1,0 +1,294 @@
+"""What the report is made of: small charts as SVG, tables, numbers with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import ceil, floor, isfinite, log10
+from typing import Any, TypeVar
+
+from hydraviper.drawing.svg import INK, SOFT, document, tag, text, text_width
+from hydraviper.trees.words import number, percent
+
+Named = TypeVar("Named")
+GRID = "#e6e9ed"
+WIDTH = 1024.0
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A mean with its interval."""
+
+    mean: float
+    ci95: float  # half the width of the interval; not a number if it is not known
+    label: str  # the numbers as the reader shall see them
+    colour: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a dot plot."""
+
+    label: str
+    dots: tuple[Dot, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A value per iteration."""
+
+    label: str
+    values: Sequence[float | None]  # [iterations], None where it is not known
+    colour: str
+    chosen: int | None = None  # the iteration to mark, from 1
+    thin: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a bar."""
+
+    label: str
+    size: float
+    colour: str
+
+
+def dot_plot(title: str, rows: Sequence[Row], lower_is_better: bool, width: float = WIDTH) -> str:
+    """Means with their intervals, one row each, and which way is better."""
+    left = 24 + max([text_width(row.label, 13) for row in rows])
+    right = width - 24 - max([text_width(dot.label, 13) for row in rows for dot in row.dots])
+    ends = [dot.mean + side * _known(dot.ci95) for row in rows for dot in row.dots for side in (-1, 1)]
+    low, high, ticks = axis(min(ends), max(ends), 6)
+
+    def at(value: float) -> float:
+        return left + (value - low) / (high - low) * (right - left)
+
+    parts, y = [], 34.0
+    for row in rows:
+        tall = max(30.0, 20.0 * len(row.dots) + 12)
+        parts.append(text(left - 14, y + tall / 2 + 4.5, row.label, font_size=13, text_anchor="end"))
+        parts.append(tag("path", d=f"M{left:.1f} {y + tall:.1f}H{right:.1f}", stroke=GRID))
+        for k, dot in enumerate(row.dots):
+            middle = y + tall / 2 + 20 * (k - (len(row.dots) - 1) / 2)
+            parts.append(_dot(dot, at, middle) + text(right + 14, middle + 4.5, dot.label, font_size=13))
+        y += tall
+    for tick in ticks:
+        parts.insert(0, tag("path", d=f"M{at(tick):.1f} 34V{y:.1f}", stroke=GRID))
+        parts.append(text(at(tick), y + 16, tick_text(tick), font_size=11, fill=SOFT, text_anchor="middle"))
+    hint, x, anchor = ("← better", left, "start") if lower_is_better else ("better →", right, "end")
+    parts.append(text(x, 22, hint, font_size=12, font_weight="bold", text_anchor=anchor))
+    middle = (left + right) / 2
+    parts.append(text(middle, y + 34, title, font_size=12, fill=SOFT, text_anchor="middle"))
+    return document(width, y + 44, f"{title}, {hint}", *parts)
+
+
+def _dot(dot: Dot, at: Callable[[float], float], y: float) -> str:
+    """The interval as a line with caps, the mean as a dot."""
+    spread = _known(dot.ci95)
+    start, end = at(dot.mean - spread), at(dot.mean + spread)
+    whisker = f"M{start:.1f} {y:.1f}H{end:.1f}M{start:.1f} {y - 7:.1f}v14M{end:.1f} {y - 7:.1f}v14"
+    shape = tag("path", d=whisker, stroke=dot.colour, stroke_width=2, fill="none") if spread > 0 else ""
+    return shape + tag("circle", cx=float(at(dot.mean)), cy=y, r=4, fill=dot.colour)
+
+
+def line_chart(
+    title: str, lines: Sequence[Line], as_percent: bool = False, width: float = WIDTH, height: float = 220
+) -> str:
+    """Values per iteration, the chosen iteration ringed; lines carry their names at the right end."""
+    count = max(len(line.values) for line in lines)
+    seen = [value for line in lines for _, value in _points(line)]
+    low, high, ticks = axis(min(seen), max(seen), 4)
+    named = [line for line in lines if line.label]
+    left, right = 60.0, width - 22 - max([text_width(line.label, 12) for line in named], default=0)
+    top, bottom = 36.0, height - 36
+
+    def at(iteration: int, value: float) -> tuple[float, float]:
+        return left + (iteration - 0.5) * (right - left) / count, bottom - (value - low) / (high - low) * (bottom - top)
+
+    parts = [text(4, 18, title, font_size=13, font_weight="bold")]
+    for tick in ticks:
+        y = at(1, tick)[1]
+        parts.append(tag("path", d=f"M{left:.1f} {y:.1f}H{right:.1f}", stroke=GRID))
+        label = percent(tick) if as_percent else tick_text(tick)
+        parts.append(text(left - 8, y + 4, label, font_size=11, fill=SOFT, text_anchor="end"))
+    for iteration in _some(count):
+        x = at(iteration, low)[0]
+        parts.append(text(x, bottom + 16, str(iteration), font_size=11, fill=SOFT, text_anchor="middle"))
+    parts.append(text((left + right) / 2, bottom + 31, "iteration", font_size=11, fill=SOFT, text_anchor="middle"))
+    parts += [_path(line, at, as_percent) for line in lines]
+    ends = [(at(*known[-1])[1], line) for line in named if (known := _points(line))]
+    for y, line in spread(ends, 14):
+        parts.append(text(right + 6, y + 4, line.label, font_size=12, fill=INK))
+        parts.append(tag("path", d=f"M{right - 4:.1f} {y:.1f}h7", stroke=line.colour, stroke_width=3))
+    return document(width, height, title, *parts)
+
+
+def _points(line: Line) -> list[tuple[int, float]]:
+    return [(k, value) for k, value in enumerate(line.values, start=1) if value is not None and isfinite(value)]
+
+
+def _path(line: Line, at: Callable[[int, float], tuple[float, float]], as_percent: bool) -> str:
+    """A line that stops where values are missing, its points, and the ring around the chosen one."""
+    d, last = "", None
+    for iteration, value in _points(line):
+        x, y = at(iteration, value)
+        d += f"{'L' if last == iteration - 1 else 'M'}{x:.1f} {y:.1f}"
+        last = iteration
+    thick = 1 if line.thin else 2
+    parts = [tag("path", d=d, fill="none", stroke=line.colour, stroke_width=thick, stroke_linejoin="round")]
+    for iteration, value in _points(line):
+        x, y = at(iteration, value)
+        shown = percent(value) if as_percent else number(value, 4)
+        tooltip = tag("title", escape(f"{line.label or 'iteration'} {iteration}: {shown}"))
+        size = 1.2 if line.thin else 2.6
+        parts.append(tag("circle", tooltip, cx=x, cy=y, r=size, fill=line.colour))
+        if iteration == line.chosen:
+            parts.append(tag("circle", cx=x, cy=y, r=7, fill="none", stroke=INK, stroke_width=2))
+            beside = {"x": x, "y": y - 12, "text_anchor": "middle", "font_size": 11, "font_weight": "bold"}
+            parts.append(tag("text", f"chosen: {iteration}", **beside))
+    return "".join(parts)
+
+
+def column_chart(
+    title: str, values: Sequence[float], colour: str, chosen: int | None = None, width: float = WIDTH
+) -> str:
+    """A column per iteration, the chosen one outlined."""
+    left, right, top, bottom = 60.0, width - 22, 34.0, 96.0
+    most = max([*values, 1e-12])
+    step = (right - left) / len(values)
+    parts = [text(4, 18, title, font_size=13, font_weight="bold")]
+    for y, label in ((top, number(most)), (bottom, "0")):
+        parts.append(tag("path", d=f"M{left:.1f} {y:.1f}H{right:.1f}", stroke=GRID))
+        parts.append(text(left - 8, y + 4, label, font_size=11, fill=SOFT, text_anchor="end"))
+    for k, value in enumerate(values):
+        high = (bottom - top) * value / most
+        tooltip = tag("title", escape(f"iteration {k + 1}: {value:,g}"))
+        shape = {"x": left + step * (k + 0.14), "y": bottom - high, "width": step * 0.72, "height": max(high, 0.5)}
+        edge = {"stroke": INK, "stroke_width": 2} if k + 1 == chosen else {}
+        parts.append(tag("rect", tooltip, **shape, **edge, fill=colour))
+        if k + 1 in _some(len(values)):
+            x = left + step * (k + 0.5)
+            parts.append(text(x, bottom + 16, str(k + 1), font_size=11, fill=SOFT, text_anchor="middle"))
+    parts.append(text((left + right) / 2, bottom + 31, "iteration", font_size=11, fill=SOFT, text_anchor="middle"))
+    return document(width, bottom + 38, title, *parts)
+
+
+def part_bar(title: str, parts: Sequence[Part], width: float = WIDTH) -> str:
+    """One bar, as long as the whole, in coloured parts that are named where they have room and below."""
+    whole = sum(part.size for part in parts) or 1.0
+    drawn, x, legend_x, y = [], 4.0, 4.0, 60.0
+    for part in (part for part in parts if part.size > 0):
+        wide = (width - 8) * part.size / whole
+        share = percent(part.size / whole)
+        tooltip = tag("title", escape(f"{part.label}: {share}"))
+        shape = {"x": x, "y": 8, "width": max(wide - 1, 0.5), "height": 28, "fill": part.colour}
+        drawn.append(tag("rect", tooltip, **shape))
+        long = 34 + text_width(f"{part.label} {share}", 12)
+        if legend_x > 4 and legend_x + long > width:
+            legend_x, y = 4.0, y + 18
+        drawn.append(tag("rect", x=legend_x, y=y - 10, width=11, height=11, fill=part.colour))
+        drawn.append(text(legend_x + 17, y, f"{part.label} {share}", font_size=12))
+        x, legend_x = x + wide, legend_x + long
+    return document(width, y + 10, title, *drawn)
+
+
+def _known(value: float) -> float:
+    return value if isfinite(value) else 0.0
+
+
+def axis(low: float, high: float, about: int) -> tuple[float, float, list[float]]:
+    """An axis that holds the values with a little air, and about so many round numbers on it."""
+    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-9):
+        low, high = low - 0.05 * (abs(low) or 1), high + 0.05 * (abs(high) or 1)
+    air = 0.06 * (high - low)
+    low, high = low - air, high + air
+    rough = (high - low) / about
+    scale = 10.0 ** floor(log10(rough))
+    step = next(scale * k for k in (1, 2, 2.5, 5, 10) if scale * k >= rough * (1 - 1e-9))
+    return low, high, [step * k for k in range(ceil(low / step), floor(high / step) + 1)]
+
+
+def tick_text(value: float) -> str:
+    """A number at an axis."""
+    return number(value, 6).replace("-", "−")
+
+
+def _some(count: int) -> list[int]:
+    """Which iterations to write at an axis: all if they are few."""
+    step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, count) if count <= 20 * step)
+    return list(range(1, count + 1)) if step == 1 else [1, *range(step, count + 1, step)]
+
+
+def spread(ends: Sequence[tuple[float, Named]], apart: float) -> list[tuple[float, Named]]:
+    """Move labels that would overlap away from each other, given as heights with whatever belongs to them."""
+    placed = sorted(ends, key=lambda end: end[0])
+    ys = [y for y, _ in placed]
+    for k in range(1, len(ys)):
+        ys[k] = max(ys[k], ys[k - 1] + apart)
+    lift = (ys[-1] - placed[-1][0]) / 2 if ys else 0.0
+    return [(y - lift, line) for y, (_, line) in zip(ys, placed, strict=True)]
+
+
+# --------------------------------------------------------------------------- around the charts
+
+
+def figure(svg: str, caption: str = "") -> str:
+    """A drawing in a page, with a line of text above it."""
+    words = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f"<figure>{words}{inline(svg)}</figure>"
+
+
+def inline(svg: str) -> str:
+    """An SVG inside HTML needs no namespace, and so the page holds no address at all."""
+    return svg.replace(' xmlns="http://www.w3.org/2000/svg"', "")
+
+
+def width_of(svg: str) -> float:
+    """How wide a drawing wants to be."""
+    return float(svg.partition('width="')[2].partition('"')[0])
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: int | None = None) -> str:
+    """A table whose first column names the row; then so many columns (default: all) hold numbers."""
+    count = len(heads) - 1 if numbers is None else numbers
+
+    def cell(kind: str, column: int, words: str) -> str:
+        align = ' class="n"' if 0 < column <= count else ""
+        return f"<{kind}{align}>{escape(words)}</{kind}>"
+
+    head = "".join(cell("th", k, words) for k, words in enumerate(heads))
+    body = "".join(
+        "<tr>" + "".join(cell("td" if k else "th", k, words) for k, words in enumerate(row)) + "</tr>" for row in rows
+    )
+    return f"<table>{f'<thead><tr>{head}</tr></thead>' if any(heads) else ''}<tbody>{body}</tbody></table>"
+
+
+def interval(value: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Mean and half width; None without a mean, not a number without a width."""
+    mean, ci95 = value.get("mean"), value.get("ci95")
+    if mean is None or not isfinite(mean):
+        return None
+    return float(mean), float("nan") if ci95 is None else float(ci95)
+
+
+def places(values: Sequence[Mapping[str, Any]]) -> int:
+    """Decimals to print: those of the smallest interval's leading digit, one more if that is 1 or 2."""
+    widths = [ci95 for value in values if (ci95 := (interval(value) or (0.0, 0.0))[1]) > 0 and isfinite(ci95)]
+    if not widths:
+        means = [abs(known[0]) for value in values if (known := interval(value)) and known[0]]
+        return max(0, 2 - floor(log10(max(means)))) if means else 0
+    exponent = floor(log10(min(widths)))
+    leading = min(widths) / 10.0**exponent
+    return max(0, -exponent + (1 if leading < 2.95 else 0))
+
+
+def fixed(value: float, digits: int) -> str:
+    """A number with so many decimals, thousands apart, never as -0."""
+    return f"{round(value, digits) + 0.0:,.{digits}f}"  # adding zero turns -0.0 into 0.0
+
+
+def plus_minus(value: Mapping[str, Any], digits: int) -> str:
+    """Mean and half width as people write them: `145.2 ± 0.6`."""
+    mean, ci95 = interval(value) or (float("nan"), float("nan"))
+    return fixed(mean, digits) + (f" ± {fixed(ci95, digits)}" if isfinite(ci95) else "")

@@ -1,0 +1,1 @@
+"""All that happens to a run folder: distil, refine, edit, repair, evaluate, compare, price."""

@@ -1,0 +1,157 @@
+"""`verify`, `repair` and `distill --constraints` as a user types them, with good and with bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hydraviper
+from hydraviper.data import Agent
+from hydraviper.games import traffic_facts
+from hydraviper.trees import file
+from hydraviper.trees.tree import LEAF, Tree
+from hydraviper.verify import properties, solver
+from hydraviper.verify.proof import verify
+from hydraviper.verify.resolve import Scene, resolve
+from tests.cli.test_cli import call, refuses, snapshot  # noqa: F401  (a fixture)
+
+OUTSIDE = """
+[[property]]
+name = "never left when outside"
+agent = "agent-*"
+when = "position x < -1"
+never = "left"
+"""
+QUICK = ["--iterations", "2", "--train-budget", "6", "--valid-budget", "9", "--episodes", "20", "--workers", "1"]
+
+
+def leaf(action: int, actions: int = 5) -> Tree:
+    columns = [np.array([value]) for value in (LEAF, LEAF, LEAF, action)]
+    return Tree(columns[0], np.zeros(1, np.float32), *columns[1:], np.ones((1, actions)))
+
+
+def save_run(folder: Path, action: int = 1) -> None:
+    """Three trees that always do the same."""
+    game = hydraviper.make("cooperative-navigation")
+    made = {"algorithm": "by hand", "settings": {}, "seed": 0, "expert": "none", "version": "0"}
+    trees = file.TreesFile(game.name, game.parameters, game.agents, (leaf(action),) * 3, made)
+    file.save(trees, folder / "trees.json")
+
+
+def test_verify_says_what_breaks_and_repair_mends_it(call):  # noqa: F811
+    save_run(Path("run"))
+    Path("p.toml").write_text(OUTSIDE)
+    code, printed, _ = call("verify", "run", "p.toml")
+    assert code == 1
+    assert "broken" in printed
+    assert "agent-0 sees position x = -2" in printed
+    code, printed, _ = call("verify", "run", "p.toml", "--json")
+    assert code == 1
+    (one,) = json.loads(printed)["properties"]
+    assert one["holds"] is False
+    assert one["counterexamples"][0]["actions"] == {"agent-0": "left"}
+    before = snapshot(Path("run"))
+    code, printed, complaint = call("repair", "run", "p.toml", "--episodes", 20, "--workers", 1, "--json")
+    assert code == 0, complaint
+    summary = json.loads(printed)
+    assert snapshot(Path("run")) == before
+    assert Path(summary["out"]).name == "run-repaired-1"
+    assert summary["nodes"]["agent-0"] == [1, 3]
+    assert call("verify", "run-repaired-1", "p.toml")[0] == 0
+    assert json.loads(Path("run-repaired-1/trees.json").read_text())["made"]["repair"]["smallest"] is True
+    refuses(call, "already holds something", "repair", "run", "p.toml", "--out", "run")
+
+
+def test_shipped_properties_are_the_default(call):  # noqa: F811
+    save_run(Path("run"), action=0)
+    code, printed, _ = call("verify", "run", "--json")
+    assert code == 0
+    answers = {one["property"]: one["holds"] for one in json.loads(printed)["properties"]}
+    assert len(answers) == 3
+    assert all(answers.values())  # whoever stays breaks nothing
+
+
+def test_distill_with_constraints_says_what_they_cost(call):  # noqa: F811
+    Path("p.toml").write_text(OUTSIDE)
+    arguments = ["distill", "cooperative-navigation", *QUICK, "--constraints", "p.toml"]
+    code, printed, complaint = call(*arguments, "--out", "run", "--json")
+    assert code == 0, complaint
+    known = json.loads(printed)["constraints"]
+    assert known["properties"] == {"never left when outside": True}
+    assert set(known["price"]["all"]) == {"without", "with", "cost"}
+    difference = known["price"]["all"]["with"]["mean"] - known["price"]["all"]["without"]["mean"]
+    assert known["price"]["all"]["cost"]["mean"] == pytest.approx(difference)
+    assert "What the trees keep to" in Path("run/report.html").read_text()
+    assert call("verify", "run", "p.toml")[0] == 0
+
+
+def test_bad_properties_touch_nothing(call):  # noqa: F811
+    save_run(Path("run"))
+    cases = {
+        "is not TOML (Expected '=' after a key in a key/value pair (at line 2": "# fine\nname 'p'\n",
+        "has no feature 'position z': did you mean 'position": OUTSIDE.replace("position x", "position z"),
+        "has no action 'lift': did you mean 'left'?": OUTSIDE.replace('"left"', '"lift"'),
+        "no tree is for 'agnt-0': did you mean 'agent-0'": OUTSIDE.replace('"agent-*"', '"agnt-0"'),
+    }
+    for sentence, text in cases.items():
+        Path("bad.toml").write_text(text)
+        for command in (["verify", "run"], ["repair", "run"]):
+            refuses(call, sentence, *command, "bad.toml")
+        refuses(call, sentence, "distill", "cooperative-navigation", *QUICK, "--constraints", "bad.toml")
+    clash = OUTSIDE + OUTSIDE.replace("never left", "always left").replace("never =", "action =")
+    Path("bad.toml").write_text(clash)
+    for command in (["repair", "run", "bad.toml"], ["distill", "cooperative-navigation", "--constraints", "bad.toml"]):
+        refuses(call, "clash", *command)
+    Path("empty.toml").write_text("# nothing yet\n")
+    refuses(call, "has no property to repair", "repair", "run", "empty.toml")
+    quick = ["distill", "cooperative-navigation", *QUICK]
+    refuses(call, "has no property to keep to", *quick, "--constraints", "empty.toml")
+    refuses(call, "nowhere.toml cannot be read (No such file or directory)", "verify", "run", "nowhere.toml")
+    refuses(call, "there are no trees", "verify", "nowhere")
+
+
+def test_boxes_need_no_z3_and_the_rest_says_so(call, monkeypatch):  # noqa: F811
+    def missing():
+        raise hydraviper.InputError("needs the package z3-solver")
+
+    monkeypatch.setattr(solver, "_z3", missing)
+    save_run(Path("run"))
+    Path("p.toml").write_text(OUTSIDE)
+    assert call("verify", "run", "p.toml")[0] == 1
+    save_run(Path("still"), action=0)
+    assert call("verify", "still", "p.toml")[0] == 0
+
+
+SERVED = np.array([[1, 0, 1], [0, 1, 0]], bool)
+
+
+def crossing(action_of_b: int) -> tuple[Scene, Tree]:
+    """A signal with three movements; its tree looks at one queue only."""
+    movements = ("west", "north", "east")
+    counts = [f"{what} from {movement}" for what in ("queue", "moving", "pressure") for movement in movements]
+    agent = Agent(
+        "signal-1", ("phase 1 is green", "phase 2 is green", *counts), ("phase 1: west-east", "phase 2: north")
+    )
+    columns = [np.array(v) for v in ([3, LEAF, LEAF], [9.5, 0, 0], [1, LEAF, LEAF], [2, LEAF, LEAF])]
+    actions = np.array([0, 0, action_of_b])
+    tree = Tree(columns[0], columns[1].astype(np.float32), *columns[2:], actions, np.ones((3, 2)))
+    return Scene((agent,), ((),), (0,), (SERVED,), traffic_facts.knowledge([agent])), tree
+
+
+def test_a_lone_queue_at_any_signal():
+    book = properties.shipped("a network of mine", signals=True)
+    assert book is not None
+    for action, starving in ((1, False), (0, True)):
+        scene, tree = crossing(action)
+        lone, heavy = verify(resolve(book, scene), {0: tree})
+        assert lone.cases == heavy.cases == 3
+        assert lone.holds is not starving
+        for example in lone.counterexamples:
+            seen = dict(zip(scene.agents[0].features, example.observations[0], strict=True))
+            assert seen["queue from north"] >= 10
+            assert seen["queue from west"] == seen["queue from east"] == 0
+            assert seen["pressure from north"] <= seen["queue from north"]
+            assert tree.predict(example.observations[0][None])[0] == 0

@@ -1,0 +1,241 @@
+"""Rollouts that are dear are played once: the journal, and runs that were killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hydraviper
+from hydraviper.engines.remembered import Journal, RememberedEngine, pack, unpack
+from hydraviper.experts import store
+from hydraviper.games.scripts import Staying
+from hydraviper.games.traffic import Traffic
+from hydraviper.runs import distil as runs
+from tests.cli.test_cli import call, refuses  # noqa: F401 (call is a fixture)
+from tests.conftest import random_expert
+from tests.games.test_traffic import STREET
+from tests.street import FOLDER
+from tests.twins.test_engines import make_slow
+
+SEEDS = np.arange(5, dtype=np.uint64)
+
+
+def same(first, second):
+    np.testing.assert_array_equal(first.returns, second.returns)
+    np.testing.assert_array_equal(first.lengths, second.lengths)
+    assert (first.observations is None) == (second.observations is None)
+    for ours, theirs in zip(first.observations or (), second.observations or (), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    if first.observations is not None:
+        np.testing.assert_array_equal(first.rewards, second.rewards)
+    assert {name: values.tolist() for name, values in first.measures.items()} == {
+        name: values.tolist() for name, values in second.measures.items()
+    }
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nothing_is_played_twice(navigation, tmp_path, workers):
+    with hydraviper.LocalEngine(partial(make_slow, navigation.name), workers) as place:
+        expert, path = hydraviper.shipped_expert(navigation), tmp_path / "journal"
+        engine = RememberedEngine(place, path, "game", store.policy_digest)
+        first = engine.play(hydraviper.Profile(expert), SEEDS[:3], record=True)
+        charged = []
+        engine = RememberedEngine(place, path, "game", store.policy_digest, charged.append)  # another process, say
+        whole = engine.play(hydraviper.Profile(replace(expert, workers=2)), SEEDS, record=True)
+        assert (engine.resumed, engine.remembered, engine.played) == (3, 3, 2)
+        assert len(charged) == 3
+        assert min(charged) > 0
+        same(whole, hydraviper.play(navigation, expert, SEEDS, record=True))
+        same(first, hydraviper.play(navigation, expert, SEEDS[:3], record=True))
+        many = engine.play_many([hydraviper.Profile(expert), Staying(3)], [SEEDS[:2], SEEDS[:1]])
+        assert engine.played == 3  # what was recorded also answers those who need no observations
+        assert len(charged) == 3  # once each
+        same(many[0], hydraviper.play(navigation, expert, SEEDS[:2]))
+        same(many[1], hydraviper.play(navigation, Staying(3), SEEDS[:1]))
+        other = RememberedEngine(place, path, "another game", store.policy_digest)
+        other.play(Staying(3), SEEDS[:1])
+        assert other.played == 1
+        assert engine.play(Staying(3), SEEDS[:0]).episodes == 0
+
+
+def test_a_record_that_was_not_finished_is_dropped(tmp_path):
+    path, keys = tmp_path / "journal", [bytes([k]) * 32 for k in range(3)]
+    journal = Journal(path)
+    for key in keys:
+        journal.write(key, b"content of " + key[:1])
+    whole = path.read_bytes()
+    size = len(whole) // 3
+    for cut in (*range(2 * size, 3 * size), 1):
+        path.write_bytes(whole[:cut])
+        journal = Journal(path)
+        assert len(journal) == cut // size
+        assert path.stat().st_size == cut // size * size
+        journal.write(keys[2], b"again")
+        assert Journal(path).read(keys[2]) == b"again"
+    path.write_bytes(whole[: 2 * size - 1] + b"?" + whole[2 * size :])  # a broken one in the middle ends it
+    assert len(Journal(path)) == 1
+
+
+def test_rollouts_survive_every_bit(navigation):
+    played = hydraviper.play(navigation, Staying(3), SEEDS, record=True)
+    odd = replace(played, measures={"time lost, s": np.array([np.pi] * 5), "a/b": np.zeros(5)})
+    again, seconds = unpack(pack(odd, 1.5))
+    same(again, odd)
+    assert seconds == 1.5
+    plain, _ = unpack(pack(replace(played, observations=None, rewards=None)))
+    same(plain, hydraviper.play(navigation, Staying(3), SEEDS))
+
+
+BUDGET = ["--iterations", "4", "--train-budget", "6", "--valid-budget", "8", "--episodes", "3", "--seed", "5"]
+
+
+def test_a_killed_run_goes_on_where_it_was(call, monkeypatch):  # noqa: F811
+    """Killed twice at a random moment, with two workers and with one: the same trees, nothing played again."""
+    store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
+    arguments = ["distill", STREET, *BUDGET, "--expert", "expert.safetensors", "--json", "--out"]
+    played = []
+    reset = Traffic.reset
+    monkeypatch.setattr(Traffic, "reset", lambda self, seeds: played.append(int(seeds[0])) or reset(self, seeds))
+    code, printed, complaint = call(*arguments, "whole", "--workers", 1)
+    assert code == 0, complaint
+    needed = len(played)
+    assert not Path("whole/rollouts.journal").exists()
+    assert not any("interrupted" in note for note in json.loads(printed)["notes"])
+
+    journal, before = Path("run/rollouts.journal"), 0
+    for workers in ("2", "1"):
+        _kill_when(journal, before + random.uniform(0.2, 0.4) * needed, [*arguments, "run", "--workers", workers])
+        kept = len(Journal(journal))
+        assert before < kept < needed
+        before = kept
+    with journal.open("ab") as file:
+        file.write(b"ROLL half a record")
+    played.clear()
+    code, printed, complaint = call(*arguments, "run", "--workers", 1)
+    assert code == 0, complaint
+    assert len(played) == needed - kept
+    assert Path("run/trees.json").read_text() == Path("whole/trees.json").read_text()
+    first, second = (json.loads(Path(folder, "summary.json").read_text()) for folder in ("whole", "run"))
+    for field in ("score", "expert", "yardsticks", "rollouts", "selection"):
+        assert first[field] == second[field]
+    assert any(f"took {kept} rollouts from before" in note for note in second["notes"])
+    for step in ("collect", "select", "total"):  # half of the rollouts or more were played before
+        assert second["seconds"][step] > 0.6 * first["seconds"][step]
+    assert not journal.exists()
+
+
+def _kill_when(journal, records, arguments):
+    """Start a run and kill it, workers and all, as soon as so many rollouts are in its journal."""
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
+    command = [sys.executable, "-m", "hydraviper.cli", *map(str, arguments)]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        if journal.exists() and _complete(journal) >= records:
+            break
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def _complete(journal):
+    """How many records there are; a copy is read, because opening a journal mends it."""
+    copy = journal.with_name("copy")
+    copy.write_bytes(journal.read_bytes())
+    count = len(Journal(copy))
+    copy.unlink()
+    return count
+
+
+def test_what_a_resumed_run_cannot_do_keeps_what_was_played(call, monkeypatch):  # noqa: F811
+    store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
+    arguments = ["distill", STREET, *BUDGET, "--expert", "expert.safetensors", "--workers", 1, "--out", "run"]
+    reset, count = Traffic.reset, iter(range(1000))
+
+    def stop(self, seeds):
+        if next(count) == 12:
+            raise KeyboardInterrupt
+        return reset(self, seeds)
+
+    monkeypatch.setattr(Traffic, "reset", stop)
+    assert call(*arguments)[0] == 130
+    kept = len(Journal(Path("run/rollouts.journal")))
+    assert kept > 5
+
+    def refuse(self, seeds):
+        raise hydraviper.InputError("SUMO is gone.")
+
+    monkeypatch.setattr(Traffic, "reset", refuse)
+    assert call(*arguments)[0] == 2
+    assert len(Journal(Path("run/rollouts.journal"))) == kept
+    monkeypatch.setattr(Traffic, "reset", reset)
+    assert call(*arguments)[0] == 0
+    assert Path("run/trees.json").is_file()
+
+
+def test_a_run_does_not_go_on_with_another_network(call, tmp_path, monkeypatch):  # noqa: F811
+    """Interrupted, its routes changed, begun again: rollouts of the old demand must not count for the new one."""
+    for name in ("street.net.xml", "street.rou.xml", "street.sumocfg"):
+        (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
+    routes, spec = tmp_path / "street.rou.xml", f"traffic:{tmp_path / 'street.sumocfg'},steps=8"
+    store.save(random_expert(hydraviper.make(spec)), Path("expert.safetensors"))
+    arguments = ["distill", spec, *BUDGET, "--expert", "expert.safetensors", "--workers", 1, "--out", "run"]
+    reset, count = Traffic.reset, iter(range(1000))
+
+    def stop(self, seeds):
+        if next(count) == 5:
+            raise KeyboardInterrupt
+        return reset(self, seeds)
+
+    monkeypatch.setattr(Traffic, "reset", stop)
+    assert call(*arguments)[0] == 130
+    monkeypatch.setattr(Traffic, "reset", reset)
+    before = routes.read_text()
+    subject = runs.subject(hydraviper.make(spec))
+    routes.write_text(before.replace('probability="0.25"', 'probability="0.05"'))
+    refuses(call, "already holds another run", *arguments)
+    assert runs.subject(hydraviper.make(spec)) != subject  # nor would a journal that is shared answer
+    routes.write_text(before)
+    code, _, complaint = call(*arguments)
+    assert code == 0, complaint
+    assert any("rollouts from before" in note for note in json.loads(Path("run/summary.json").read_text())["notes"])
+
+
+def test_a_run_says_when_seeds_do_not_repeat(call, monkeypatch):  # noqa: F811
+    """A simulator that goes by something else as well, as SUMO does on resco:cologne1."""
+    store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
+    arguments = ["distill", STREET, *BUDGET, "--expert", "expert.safetensors", "--workers", 1, "--json", "--out"]
+    reset, count = Traffic.reset, iter(range(1000))
+    code, printed, complaint = call(*arguments, "steady")
+    assert code == 0, complaint
+    assert not any("played again" in note for note in json.loads(printed)["notes"])
+    monkeypatch.setattr(Traffic, "reset", lambda self, seeds: reset(self, seeds + np.uint64(next(count))))
+    code, printed, complaint = call(*arguments, "unsteady")
+    assert code == 0, complaint
+    assert any("4 of 4 rollouts came out differently" in note for note in json.loads(printed)["notes"])
+
+
+def test_a_new_run_that_is_refused_leaves_nothing(call, monkeypatch):  # noqa: F811
+    store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
+    reset, count = Traffic.reset, iter(range(1000))
+
+    def refuse(self, seeds):
+        if next(count) == 4:
+            raise hydraviper.InputError("SUMO is gone.")
+        return reset(self, seeds)
+
+    monkeypatch.setattr(Traffic, "reset", refuse)
+    assert call("distill", STREET, *BUDGET, "--expert", "expert.safetensors", "--workers", 1, "--out", "run")[0] == 2
+    assert not Path("run").exists()

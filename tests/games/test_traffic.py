@@ -1,0 +1,335 @@
+"""Traffic signals in SUMO: what is named, what is counted, what is repeated, and what bad input says."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hydraviper
+from hydraviper.data import Ledger
+from hydraviper.experts import store
+from hydraviper.games import catalogue, simulation, traffic, traffic_catalogue
+from hydraviper.games.road_network import LaneGroup, Signal
+from hydraviper.runs.evaluate import jam_threshold, play_references
+from hydraviper.steps.partition import graph_metis
+from hydraviper.steps.task import Task
+from tests.cli.test_cli import call, refuses  # noqa: F401 (call is a fixture)
+from tests.conftest import random_expert
+from tests.street import FOLDER, LongestQueue, configuration
+
+STREET = f"traffic:{FOLDER / 'street.sumocfg'},steps=8"
+SEEDS = np.arange(3, dtype=np.uint64)
+
+
+@pytest.fixture(scope="module")
+def street():
+    return hydraviper.make(STREET)
+
+
+def longest(game):
+    return game.yardsticks()["longest queue"]
+
+
+def same(first, second):
+    assert (first.returns == second.returns).all()
+    np.testing.assert_array_equal(first.trace, second.trace)
+    for ours, theirs in zip(first.observations, second.observations, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert {name: values.tolist() for name, values in first.measures.items()} == {
+        name: values.tolist() for name, values in second.measures.items()
+    }
+
+
+def test_engineers_words(street):
+    first, second = street.agents
+    assert first.name == "signal-1"
+    assert first.actions == (
+        "phase 1: east-west straight+right (left yields)",
+        "phase 2: east-west left",
+        "phase 3: north-south straight+right (left yields)",
+    )
+    queues = [name.removeprefix("queue from ") for name in first.features if name.startswith("queue")]
+    shared = [f"{side}, left+straight+right" for side in ("north", "east", "south")]
+    assert queues == [*shared, "west, straight+right", "west, left"]
+    assert first.features[:3] == ("phase 1 is green", "phase 2 is green", "phase 3 is green")
+    assert [name.replace("moving", "queue") for name in first.features[8:13]] == list(first.features[3:8])
+    assert [name.replace("pressure", "queue") for name in first.features[13:]] == list(first.features[3:8])
+    assert len(second.actions) == 2
+    assert street.neighbours == ((0, 1),)
+    assert street.notes == (
+        "street.sumocfg is played without tripinfo-output: rollouts write no files and open no ports.",
+    )
+
+
+def test_the_corridors_are_the_papers():
+    cologne, ingolstadt = hydraviper.make("cologne-corridor"), hydraviper.make("ingolstadt-corridor")
+    assert [len(agent.actions) for agent in cologne.agents] == [4, 4, 3]
+    assert [len(agent.actions) for agent in ingolstadt.agents] == [3, 3, 3, 4, 2, 3, 3]
+    assert cologne.recommended.ucb_scale == 16
+    heights = [signal.position[1] for signal in ingolstadt.network.signals]
+    assert heights == sorted(heights)
+    engine, settings = hydraviper.LocalEngine(lambda: ingolstadt), hydraviper.Settings(teams=2)
+    task = Task(ingolstadt, LongestQueue(longest(ingolstadt)), engine, settings, Ledger())
+    assert graph_metis(task, ingolstadt.teams[0]) == [(0, 1, 2), (3, 4, 5, 6)]
+
+
+@pytest.mark.parametrize("name", traffic_catalogue.MAPS)
+def test_every_map_plays(name):
+    game = hydraviper.make(f"resco:{name},steps=3")
+    played = hydraviper.play(game, longest(game), SEEDS[:1])
+    assert played.lengths.tolist() == [3]
+    assert game.score.of(played.returns)[0] >= 0
+    assert ("does not repeat" in " ".join(game.notes)) == (name == "cologne1")
+
+
+def test_a_seed_repeats_exactly(street):
+    rule = longest(street)
+    first = hydraviper.play(street, rule, SEEDS, record=True)
+    other = hydraviper.make("cologne-corridor:steps=2")
+    hydraviper.play(other, longest(other), SEEDS[:1])
+    again = hydraviper.play(street, rule, SEEDS[::-1].copy(), record=True)
+    turned = [
+        hydraviper.Rollouts.join([_episode(again, k, street.horizon) for k in (2, 1, 0)]),
+        hydraviper.Rollouts.join([_episode(first, k, street.horizon) for k in (0, 1, 2)]),
+    ]
+    same(*turned)
+    assert (first.returns[0] != first.returns[1]).any()
+
+
+def _episode(rollouts, k, steps):
+    rows = slice(k * steps, (k + 1) * steps)
+    return hydraviper.Rollouts(
+        rollouts.returns[[k]],
+        rollouts.lengths[[k]],
+        tuple(seen[rows] for seen in rollouts.observations),
+        {name: values[[k]] for name, values in rollouts.measures.items()},
+    )
+
+
+def test_what_is_seen_is_what_stands(street):
+    """Features and rewards against counts read from SUMO one vehicle at a time."""
+    rule, library = longest(street), simulation.sumo()
+    observations = street.reset(SEEDS[:1])
+    for _ in range(street.horizon):
+        observations, rewards, _ = street.step(rule.act(observations))
+        counts, rolling = dict.fromkeys(library.lane.getIDList(), 0), dict.fromkeys(library.lane.getIDList(), 0)
+        for vehicle in library.vehicle.getIDList():
+            stands = library.vehicle.getSpeed(vehicle) < 0.1
+            (counts if stands else rolling)[library.vehicle.getLaneID(vehicle)] += 1
+        assert street.lane_counts() == {lane: counts[lane] for lane in street.lane_counts()}
+        for i, signal in enumerate(street.network.signals):
+            state = library.trafficlight.getRedYellowGreenState(signal.identifier)
+            queues = [sum(counts[lane] for lane in group.lanes) for group in signal.groups]
+            behind = [sum(counts[lane] for lane in group.to_lanes) for group in signal.groups]
+            pressures = [own - other for own, other in zip(queues, behind, strict=True)]
+            moving = [sum(rolling[lane] for lane in group.lanes) for group in signal.groups]
+            phases = [state == green for green in signal.greens]
+            assert observations[i][0].tolist() == [*phases, *queues, *moving, *pressures]
+            assert rewards[0, i] == -sum(queues)
+
+
+def test_yellow_only_where_the_phase_changes(street, monkeypatch):
+    street.reset(SEEDS[:1])
+    library, shown = simulation.sumo(), []
+    monkeypatch.setattr(library.trafficlight, "setRedYellowGreenState", lambda name, state: shown.append((name, state)))
+    street.step(np.array([[0, 0]]))
+    assert [state for _, state in shown] == ["rrrGGgrrrGGg", "rrGGGg"]  # taken over as they are
+    shown.clear()
+    street.step(np.array([[2, 0]]))
+    assert shown == [("A", "rrryyyrrryyy"), ("A", "GGgrrrGGgrrr")]
+    shown.clear()
+    street.step(np.array([[2, 0]]))
+    assert shown == []
+
+
+def test_left_alone_a_signal_runs_its_own_plan(street):
+    library = simulation.sumo()
+    fixed = street.yardsticks()["fixed time"]
+    observations = street.reset(SEEDS[:1])
+    for _ in range(3):
+        observations, _, _ = street.step(fixed.act(observations))
+    assert library.trafficlight.getProgram("A") == "0"
+    assert observations[0][0, :3].tolist() == [0, 0, 1]  # second 60 of 38 + 3 + 6 + 3 + 37 + 3
+    street.step(np.array([[0, -1]]))
+    assert library.trafficlight.getProgram("A") == "online"
+    street.step(np.array([[-1, -1]]))
+    assert library.trafficlight.getProgram("A") == "0"
+
+
+def test_the_restored_phase_runs_in_the_fixed_plan():
+    """15 s, yellow, then the 25 s that sumo-rl's file lacks: seconds 18 to 43 of a cycle of 90."""
+    game = hydraviper.make("ingolstadt-corridor:steps=6")
+    fixed = game.yardsticks()["fixed time"]
+    played = hydraviper.play(game, fixed, SEEDS[:1], record=True)
+    assert played.observations[3][:, :4].argmax(axis=1).tolist() == [0, 1, 1, 3, 3, 0]  # seconds 0, 20, ..., 100
+
+
+def test_a_lane_into_two_signals_counts_once():
+    def signal(name):
+        return Signal(
+            name, (0, 0), ("Gr", "rG"), ("a", "b"), (LaneGroup("west, left", ("shared",), ("out",), (), (0,)),)
+        )
+
+    signals = [signal("A"), signal("B")]
+    lanes = traffic._lanes(signals)
+    own, ahead, queues = traffic._counting(signals, lanes)
+    assert lanes == ["shared", "out"]
+    assert queues.tolist() == [[1, 0], [0, 0]]
+    assert [matrix.tolist() for matrix in own] == [[[1, 0]]] * 2
+    assert [matrix.tolist() for matrix in ahead] == [[[0, 1]]] * 2
+
+
+def test_an_approach_can_go_on_up_the_road():
+    """East of Ingolstadt's second signal the map cuts the road a few metres before the stop line."""
+    for reach, lane in ((0, None), (100, "10425609#0_1")):
+        game = hydraviper.make(f"ingolstadt-corridor:reach={reach},steps=2")
+        group = next(group for group in game.network.signals[1].groups if group.name == "east, right")
+        assert (lane in group.before) == (lane is not None)
+        assert (lane in game.lane_counts()) == (lane is not None)
+
+
+def test_two_games_in_one_process_do_not_mix(street):
+    street.reset(SEEDS[:1])
+    hydraviper.make("cologne-corridor:steps=2")
+    with pytest.raises(hydraviper.JobError, match="another traffic game"):
+        street.step(np.array([[0, 0]]))
+
+
+def test_workers_give_the_same_trees_and_leave(street, monkeypatch):
+    expert = LongestQueue(longest(street))
+    settings = hydraviper.Settings(
+        iterations=3, train_budget=4, valid_budget=6, rollouts_per_iteration=2, depth=3, drop_quantile=0.5
+    )
+    alone = hydraviper.distill(street, expert, settings)
+    here, reset = [], traffic.Traffic.reset
+    monkeypatch.setattr(traffic.Traffic, "reset", lambda self, seeds: here.append(1) or reset(self, seeds))
+    with hydraviper.LocalEngine(catalogue.maker(street), workers=2) as engine:
+        together = hydraviper.distill(street, expert, settings, engine=engine)
+        singles = sum(line["rollouts"] == 1 for line in together.ledger.lines)
+        assert len(here) == singles  # everything else is played in the workers
+        fields = hydraviper.evaluate(street, expert, together.profile.students, engine, episodes=3)
+    assert multiprocessing.active_children() == []
+    for i, tree in alone.profile.students.items():
+        assert tree.to_json() == together.profile.students[i].to_json()
+    assert set(fields["yardsticks"]) == {"fixed time", "longest queue", "max-pressure"}
+    for row in (fields["score"], fields["expert"], *fields["yardsticks"].values()):
+        assert {"mean", "ci95", "median", "worst", "jammed"} <= set(row)
+    assert fields["expert"]["mean"] == fields["yardsticks"]["longest queue"]["mean"]
+    assert set(fields["measures"]) >= {
+        "mean time loss, s",
+        "mean travel time, s",
+        "longest wait, s",
+        "vehicles arrived",
+    }
+
+
+def test_jammed_is_three_times_the_best_yardsticks_median(street):
+    engine = hydraviper.LocalEngine(lambda: street)
+    references = play_references(street, LongestQueue(longest(street)), engine, 3)
+    medians = [np.median(street.score.of(played.returns)) for played in references.yardsticks.values()]
+    assert jam_threshold(street, references) == pytest.approx(3 * min(medians))
+
+
+def test_drivers_measures(street):
+    played = hydraviper.play(street, longest(street), SEEDS[:1]).measures
+    library = simulation.sumo()
+    entered = int(library.simulation.getParameter("", "stats.vehicles.inserted"))
+    assert played["vehicles arrived"][0] + len(library.vehicle.getIDList()) == entered
+    assert 0 < played["mean time loss, s"][0] < played["mean travel time, s"][0]
+    assert played["longest wait, s"][0] > 0
+
+
+def test_from_distilling_to_evaluating(call, street):  # noqa: F811
+    store.save(random_expert(street), Path("expert.safetensors"))
+    budget = ["--iterations", 2, "--train-budget", 2, "--valid-budget", 2, "--episodes", 2, "--workers", 2]
+    code, printed, complaint = call(
+        "distill", STREET, *budget, "--expert", "expert.safetensors", "--out", "run", "--json"
+    )
+    assert code == 0, complaint
+    assert json.loads(printed)["score"]["jammed"] >= 0
+    assert len(json.loads(printed)["over_time"]["policies"]["trees"]["median"]) == 8
+    assert "fixed time" in Path("run/report.html").read_text()
+    code, printed, complaint = call("evaluate", "run", "--episodes", 2)
+    assert code == 0, complaint
+    assert "jammed" in printed
+    code, printed, _ = call("show", "run", "--agent", "signal-1")
+    assert "phase" in printed
+    assert not list(FOLDER.glob("trips.xml"))  # a user's own output files are not written by rollouts
+
+
+# ------------------------------------------------------------------------------------------------ bad input
+
+
+def test_networks_that_cannot_be_played(call, tmp_path):  # noqa: F811
+    refuses(call, "has no traffic signals", "distill", f"traffic:{configuration(tmp_path, 'unsignalled.net.xml')}")
+    refuses(call, "there is no file", "distill", "traffic:nothing.sumocfg")
+    refuses(call, "traffic needs a file", "distill", "traffic")
+    missing = configuration(tmp_path, route_files="nowhere.rou.xml")
+    refuses(call, "nowhere.rou.xml' is not accessible", "distill", f"traffic:{missing}")
+    rejected = configuration(tmp_path, step_length="often")
+    refuses(call, "Invalid Number Format (double) often", "distill", f"traffic:{rejected}")
+    (tmp_path / "own.sumocfg").write_text("<configuration><net-file")
+    refuses(call, "it is no sound XML", "distill", f"traffic:{tmp_path / 'own.sumocfg'}")
+    refuses(call, "there is no RESCO map 'paris'", "distill", "resco:paris")
+    refuses(call, "yellow must be", "distill", "cologne-corridor:yellow=20")
+    refuses(call, "must be a whole number", "distill", "cologne-corridor:steps=many")
+
+
+def test_a_signal_with_one_phase_is_left_alone_and_said(tmp_path):
+    file = configuration(tmp_path, additional_files=FOLDER / "one-phase.add.xml")
+    game = hydraviper.make(f"traffic:{file},steps=3")
+    assert [agent.name for agent in game.agents] == ["signal-1"]
+    assert game.notes == ("1 signal has only one green phase and keeps its own program: B.",)
+    settings = hydraviper.Settings(iterations=1, train_budget=1, valid_budget=1, rollouts_per_iteration=1)
+    assert game.notes[0] in hydraviper.distill(game, LongestQueue(longest(game)), settings).ledger.notes
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_demand_that_never_arrives(call, tmp_path, workers):  # noqa: F811
+    spec = f"traffic:{configuration(tmp_path, begin='10000')},steps=2"
+    store.save(random_expert(hydraviper.make(spec)), Path("expert.safetensors"))
+    options = ["--expert", "expert.safetensors", "--workers", workers, "--out", "run", "--episodes", 2]
+    refuses(call, "no vehicle enters", "distill", spec, *options)
+    assert not Path("run").exists()
+    assert multiprocessing.active_children() == []
+
+
+def test_without_sumo_the_sentence_says_what_to_install(call, monkeypatch):  # noqa: F811
+    monkeypatch.setitem(sys.modules, "libsumo", None)
+    refuses(call, "pip install 'hydraviper[traffic]'", "distill", "cologne-corridor")
+    code, printed, _ = call("games", "--json")
+    assert code == 0
+    assert "hydraviper[traffic]" in json.loads(printed)["missing"]["cologne-corridor"]
+    monkeypatch.setattr(traffic_catalogue, "find_spec", lambda name: None)
+    refuses(call, "sumo-rl", "distill", "ingolstadt-corridor")
+
+
+def test_a_sumo_that_does_not_load_is_told_from_one_that_is_missing(call, monkeypatch, tmp_path):  # noqa: F811
+    missing = "libX11.so.6: cannot open shared object file"
+    (tmp_path / "libsumo.py").write_text(f"raise ImportError({missing!r})")
+    monkeypatch.delitem(sys.modules, "libsumo", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    refuses(call, f"does not load ({missing}): install the missing library", "distill", "cologne-corridor")
+
+
+def test_the_game_can_be_made_in_another_process(street):
+    made = catalogue.maker(street)
+    assert isinstance(made, partial)
+    assert made().agents == street.agents
+
+
+def test_several_experts_ship_for_a_corridor():
+    game = hydraviper.make("cologne-corridor:steps=1")
+    assert hydraviper.shipped_expert(game).about["algorithm"] == "idqn"
+    for algorithm in ("idqn", "mplight"):
+        expert = hydraviper.shipped_expert(game, algorithm)
+        assert expert.about["algorithm"] == algorithm
+        hydraviper.play(game, expert, SEEDS[:1])
+    with pytest.raises(hydraviper.InputError, match="no expert of maddpg ships"):
+        hydraviper.shipped_expert(game, "maddpg")
