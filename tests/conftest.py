@@ -5,26 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import hydraviper
-from hydraviper.experts.networks import Network, NetworkExpert
-
-
-def random_expert(game: hydraviper.Game, seed: int = 0, hidden: int = 24) -> NetworkExpert:
-    """An untrained expert that fits a game."""
-    draws = np.random.default_rng(seed)
-    sizes = [len(agent.features) for agent in game.agents]
-    counts = [len(agent.actions) for agent in game.agents]
-
-    def network(inputs: int, outputs: int) -> Network:
-        shapes = [(inputs, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden, outputs), (outputs,)]
-        return Network(tuple(draws.normal(size=shape, scale=0.5).astype(np.float32) for shape in shapes))
-
-    actors = tuple(network(size, count) for size, count in zip(sizes, counts, strict=True))
-    critics = tuple(network(sum(sizes) + sum(counts), 1) for _ in sizes)
-    return NetworkExpert(actors, critics, {"game": game.name})
+from hydraviper import cli
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +35,21 @@ def small() -> hydraviper.Settings:
 @pytest.fixture(scope="session")
 def two_workers():
     return lambda expert: replace(expert, workers=2)
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """Run a command line in an empty folder: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["hydraviper", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        printed = capsys.readouterr()
+        return stop.value.code or 0, printed.out, printed.err
+
+    return run
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from hydraviper.data import Score
 from hydraviper.profile import Profile
 from hydraviper.settings import Settings
 from hydraviper.steps import select
-from tests.cartpole import Balance, CartPole
+from tests.helpers.cartpole import Balance, CartPole
 
 
 @pytest.mark.parametrize("algorithm", ["hydraviper", "viper"])

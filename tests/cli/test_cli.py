@@ -10,48 +10,11 @@ import numpy as np
 import pytest
 
 import hydraviper
-from hydraviper import cli
 from hydraviper.experts import store
 from hydraviper.experts.networks import Network
 from hydraviper.games import catalogue
-from tests.conftest import random_expert
-
-QUICK = ["--iterations", "3", "--train-budget", "6", "--valid-budget", "9", "--episodes", "20"]
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Run a command line in an empty folder: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["hydraviper", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        printed = capsys.readouterr()
-        return stop.value.code or 0, printed.out, printed.err
-
-    return run
-
-
-def snapshot(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def refuses(call, sentence, *arguments):
-    """The call is wrong: code 2, one sentence, with --json as an object as well, no traceback, no file touched."""
-    before = snapshot(Path())
-    code, printed, complaint = call(*arguments)
-    assert code == 2, complaint
-    if "--json" in arguments:
-        assert json.loads(printed) == {"error": complaint.removeprefix("hydraviper: ").strip(), "exit_code": 2}
-    else:
-        assert printed == ""
-    assert sentence in complaint
-    assert complaint.startswith("hydraviper: ")
-    assert len(complaint.strip().splitlines()) == 1
-    assert "Traceback" not in complaint
-    assert snapshot(Path()) == before
+from tests.helpers.command_line import QUICK, refuses
+from tests.helpers.experts import random_expert
 
 
 def test_games_are_listed(call):

@@ -11,12 +11,12 @@ import pytest
 import hydraviper
 from hydraviper.data import Agent
 from hydraviper.games import traffic_facts
-from hydraviper.trees import file
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.verify import properties, solver
 from hydraviper.verify.proof import verify
 from hydraviper.verify.resolve import Scene, resolve
-from tests.cli.test_cli import call, refuses, snapshot  # noqa: F401  (a fixture)
+from tests.helpers.command_line import refuses, snapshot
+from tests.helpers.trees import save_constant_trees
 
 OUTSIDE = """
 [[property]]
@@ -28,21 +28,8 @@ never = "left"
 QUICK = ["--iterations", "2", "--train-budget", "6", "--valid-budget", "9", "--episodes", "20", "--workers", "1"]
 
 
-def leaf(action: int, actions: int = 5) -> Tree:
-    columns = [np.array([value]) for value in (LEAF, LEAF, LEAF, action)]
-    return Tree(columns[0], np.zeros(1, np.float32), *columns[1:], np.ones((1, actions)))
-
-
-def save_run(folder: Path, action: int = 1) -> None:
-    """Three trees that always do the same."""
-    game = hydraviper.make("cooperative-navigation")
-    made = {"algorithm": "by hand", "settings": {}, "seed": 0, "expert": "none", "version": "0"}
-    trees = file.TreesFile(game.name, game.parameters, game.agents, (leaf(action),) * 3, made)
-    file.save(trees, folder / "trees.json")
-
-
-def test_verify_says_what_breaks_and_repair_mends_it(call):  # noqa: F811
-    save_run(Path("run"))
+def test_verify_says_what_breaks_and_repair_mends_it(call):
+    save_constant_trees(Path("run"))
     Path("p.toml").write_text(OUTSIDE)
     code, printed, _ = call("verify", "run", "p.toml")
     assert code == 1
@@ -65,8 +52,8 @@ def test_verify_says_what_breaks_and_repair_mends_it(call):  # noqa: F811
     refuses(call, "already holds something", "repair", "run", "p.toml", "--out", "run")
 
 
-def test_shipped_properties_are_the_default(call):  # noqa: F811
-    save_run(Path("run"), action=0)
+def test_shipped_properties_are_the_default(call):
+    save_constant_trees(Path("run"), action=0)
     code, printed, _ = call("verify", "run", "--json")
     assert code == 0
     answers = {one["property"]: one["holds"] for one in json.loads(printed)["properties"]}
@@ -74,7 +61,7 @@ def test_shipped_properties_are_the_default(call):  # noqa: F811
     assert all(answers.values())  # whoever stays breaks nothing
 
 
-def test_distill_with_constraints_says_what_they_cost(call):  # noqa: F811
+def test_distill_with_constraints_says_what_they_cost(call):
     Path("p.toml").write_text(OUTSIDE)
     arguments = ["distill", "cooperative-navigation", *QUICK, "--constraints", "p.toml"]
     code, printed, complaint = call(*arguments, "--out", "run", "--json")
@@ -88,8 +75,8 @@ def test_distill_with_constraints_says_what_they_cost(call):  # noqa: F811
     assert call("verify", "run", "p.toml")[0] == 0
 
 
-def test_bad_properties_touch_nothing(call):  # noqa: F811
-    save_run(Path("run"))
+def test_bad_properties_touch_nothing(call):
+    save_constant_trees(Path("run"))
     cases = {
         "is not TOML (Expected '=' after a key in a key/value pair (at line 2": "# fine\nname 'p'\n",
         "has no feature 'position z': did you mean 'position": OUTSIDE.replace("position x", "position z"),
@@ -113,15 +100,15 @@ def test_bad_properties_touch_nothing(call):  # noqa: F811
     refuses(call, "there are no trees", "verify", "nowhere")
 
 
-def test_boxes_need_no_z3_and_the_rest_says_so(call, monkeypatch):  # noqa: F811
+def test_boxes_need_no_z3_and_the_rest_says_so(call, monkeypatch):
     def missing():
         raise hydraviper.InputError("needs the package z3-solver")
 
     monkeypatch.setattr(solver, "_z3", missing)
-    save_run(Path("run"))
+    save_constant_trees(Path("run"))
     Path("p.toml").write_text(OUTSIDE)
     assert call("verify", "run", "p.toml")[0] == 1
-    save_run(Path("still"), action=0)
+    save_constant_trees(Path("still"), action=0)
     assert call("verify", "still", "p.toml")[0] == 0
 
 

@@ -13,9 +13,7 @@ import pytest
 
 from hydraviper.kernels import cache as kernel_cache
 from hydraviper.settings import Range
-from tests.cli.test_cli import call, refuses
-
-__all__ = ["call"]  # the fixture
+from tests.helpers.command_line import refuses
 
 GAME = "cooperative-navigation"
 STOPPED_WHILE_IMPORTING = """

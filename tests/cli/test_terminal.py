@@ -17,7 +17,7 @@ from hydraviper import cli
 from hydraviper.cli.application import COMMANDS, loaded
 from hydraviper.cli.terminal import console, shown
 from hydraviper.trees.file import save
-from tests.export.test_export import CASES
+from tests.helpers.trees import CASES
 
 
 @pytest.fixture(params=["ascii", "latin-1"])

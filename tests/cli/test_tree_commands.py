@@ -13,10 +13,8 @@ import pytest
 import hydraviper
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.file import load, save
-from tests.cli.test_cli import call, refuses
-from tests.export.test_export import CASES
-
-__all__ = ["call"]  # the fixture
+from tests.helpers.command_line import refuses
+from tests.helpers.trees import CASES
 
 
 @pytest.fixture

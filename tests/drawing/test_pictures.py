@@ -23,12 +23,11 @@ from hydraviper.experts import store
 from hydraviper.games import intersection, road_map, road_network
 from hydraviper.games.road_network import COMPASS
 from hydraviper.runs.evaluate import over_time
-from tests.cli.test_cli import QUICK, call, refuses  # noqa: F401 (call is a fixture)
-from tests.conftest import random_expert
 from tests.drawing.test_render import random_tree
-from tests.street import FOLDER, configuration
+from tests.helpers.command_line import QUICK, refuses
+from tests.helpers.experts import random_expert
+from tests.helpers.street import FOLDER, STREET, configuration
 
-STREET = f"traffic:{FOLDER / 'street.sumocfg'},steps=8"
 SEEDS = np.arange(3, dtype=np.uint64)
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -280,7 +279,7 @@ def test_the_chart_tells_policies_apart_without_colour():
 # ------------------------------------------------------------------------------------------------ commands
 
 
-def test_a_run_draws_everything(call, street, monkeypatch):  # noqa: F811
+def test_a_run_draws_everything(call, street, monkeypatch):
     store.save(random_expert(street), Path("expert.safetensors"))
     budget = ["--iterations", 2, "--train-budget", 2, "--valid-budget", 2, "--episodes", 2, "--workers", 1]
     split = ["--partition", "contiguous", "--teams", 2, "--expert", "expert.safetensors", "--out", "run", "--json"]
@@ -315,7 +314,7 @@ def test_a_run_draws_everything(call, street, monkeypatch):  # noqa: F811
 SHOWN = (("--format", "svg", "--agent", "signal-1"), ("--format", "map"), ("--format", "queues"))
 
 
-def test_particle_games_are_shown_as_before(call):  # noqa: F811
+def test_particle_games_are_shown_as_before(call):
     code, printed, _ = call("distill", "cooperative-navigation", *QUICK, "--json", "--out", "run")
     assert code == 0
     assert "over_time" not in json.loads(printed)
@@ -332,7 +331,7 @@ def test_particle_games_are_shown_as_before(call):  # noqa: F811
     assert drawn == to_svg(trees.agents[0], trees.trees[0])
 
 
-def test_a_map_needs_no_run(call, tmp_path):  # noqa: F811
+def test_a_map_needs_no_run(call, tmp_path):
     file = configuration(tmp_path, additional_files=FOLDER / "one-phase.add.xml")
     code, printed, _ = call("map", f"traffic:{file},steps=3")
     assert code == 0

@@ -22,11 +22,10 @@ from hydraviper.experts import store
 from hydraviper.games.scripts import Staying
 from hydraviper.games.traffic import Traffic
 from hydraviper.runs import distil as runs
-from tests.cli.test_cli import call, refuses  # noqa: F401 (call is a fixture)
-from tests.conftest import random_expert
-from tests.games.test_traffic import STREET
-from tests.street import FOLDER
-from tests.twins.test_engines import make_slow
+from tests.helpers.command_line import refuses
+from tests.helpers.experts import random_expert
+from tests.helpers.slow_world import make_slow
+from tests.helpers.street import FOLDER, STREET
 
 SEEDS = np.arange(5, dtype=np.uint64)
 
@@ -100,7 +99,7 @@ def test_rollouts_survive_every_bit(navigation):
 BUDGET = ["--iterations", "4", "--train-budget", "6", "--valid-budget", "8", "--episodes", "3", "--seed", "5"]
 
 
-def test_a_killed_run_goes_on_where_it_was(call, monkeypatch):  # noqa: F811
+def test_a_killed_run_goes_on_where_it_was(call, monkeypatch):
     """Killed twice at a random moment, with two workers and with one: the same trees, nothing played again."""
     store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
     arguments = ["distill", STREET, *BUDGET, "--expert", "expert.safetensors", "--json", "--out"]
@@ -159,7 +158,7 @@ def _complete(journal):
     return count
 
 
-def test_what_a_resumed_run_cannot_do_keeps_what_was_played(call, monkeypatch):  # noqa: F811
+def test_what_a_resumed_run_cannot_do_keeps_what_was_played(call, monkeypatch):
     store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
     arguments = ["distill", STREET, *BUDGET, "--expert", "expert.safetensors", "--workers", 1, "--out", "run"]
     reset, count = Traffic.reset, iter(range(1000))
@@ -185,7 +184,7 @@ def test_what_a_resumed_run_cannot_do_keeps_what_was_played(call, monkeypatch): 
     assert Path("run/trees.json").is_file()
 
 
-def test_a_run_does_not_go_on_with_another_network(call, tmp_path, monkeypatch):  # noqa: F811
+def test_a_run_does_not_go_on_with_another_network(call, tmp_path, monkeypatch):
     """Interrupted, its routes changed, begun again: rollouts of the old demand must not count for the new one."""
     for name in ("street.net.xml", "street.rou.xml", "street.sumocfg"):
         (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
@@ -213,7 +212,7 @@ def test_a_run_does_not_go_on_with_another_network(call, tmp_path, monkeypatch):
     assert any("rollouts from before" in note for note in json.loads(Path("run/summary.json").read_text())["notes"])
 
 
-def test_a_run_says_when_seeds_do_not_repeat(call, monkeypatch):  # noqa: F811
+def test_a_run_says_when_seeds_do_not_repeat(call, monkeypatch):
     """A simulator that goes by something else as well, as SUMO does on resco:cologne1."""
     store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
     arguments = ["distill", STREET, *BUDGET, "--expert", "expert.safetensors", "--workers", 1, "--json", "--out"]
@@ -227,7 +226,7 @@ def test_a_run_says_when_seeds_do_not_repeat(call, monkeypatch):  # noqa: F811
     assert any("4 of 4 rollouts came out differently" in note for note in json.loads(printed)["notes"])
 
 
-def test_a_new_run_that_is_refused_leaves_nothing(call, monkeypatch):  # noqa: F811
+def test_a_new_run_that_is_refused_leaves_nothing(call, monkeypatch):
     store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
     reset, count = Traffic.reset, iter(range(1000))
 

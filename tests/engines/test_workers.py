@@ -17,7 +17,7 @@ import pytest
 import hydraviper
 from hydraviper.engines import workers
 from hydraviper.games.scripts import Staying
-from tests.twins.test_engines import Slow
+from tests.helpers.slow_world import Slow
 
 SEEDS = np.arange(6, dtype=np.uint64)
 

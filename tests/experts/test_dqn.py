@@ -12,8 +12,7 @@ import hydraviper  # noqa: E402
 from hydraviper.data import Agent, Score  # noqa: E402
 from hydraviper.experts import store  # noqa: E402
 from hydraviper.experts.local_q import LocalQExpert  # noqa: E402
-from tests.cli.test_cli import call  # noqa: E402, F401 (a fixture)
-from tests.games.test_traffic import STREET  # noqa: E402
+from tests.helpers.street import STREET  # noqa: E402
 
 
 class Lights:
@@ -112,7 +111,7 @@ def test_exploring_follows_yardsticks_that_act():
     assert trainer.replay.draw(np.random.default_rng(0), 1, 50).actions.max() == 0
 
 
-def test_training_a_signal_by_the_command_line(call):  # noqa: F811
+def test_training_a_signal_by_the_command_line(call):
     code, printed, complaint = call(
         "train", STREET, "--episodes", 3, "--workers", 1, "--out", "expert.safetensors", "--json"
     )

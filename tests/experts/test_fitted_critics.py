@@ -18,9 +18,9 @@ from hydraviper.experts.exploring import Exploring  # noqa: E402
 from hydraviper.experts.frap import SHAPES, FrapNetwork, FrapQ  # noqa: E402
 from hydraviper.experts.local_q import LocalQExpert, NetworkQ  # noqa: E402
 from hydraviper.experts.networks import CriticExpert  # noqa: E402
-from tests.cli.test_cli import call, refuses  # noqa: E402, F401 (a fixture)
-from tests.conftest import random_expert  # noqa: E402
-from tests.games.test_traffic import STREET  # noqa: E402
+from tests.helpers.command_line import refuses  # noqa: E402
+from tests.helpers.experts import random_expert  # noqa: E402
+from tests.helpers.street import STREET  # noqa: E402
 
 PLACES, ACTIONS, DISCOUNT = 4, (2, 3), 0.8
 REWARDS = np.random.default_rng(3).normal(size=(PLACES, *ACTIONS, 2))
@@ -202,7 +202,7 @@ def test_a_local_expert_with_critics_on_disk(street, tmp_path, kind):
     assert store.digest(loaded) != store.digest(local)
 
 
-def test_from_a_local_q_to_teams_by_influence(call, street):  # noqa: F811
+def test_from_a_local_q_to_teams_by_influence(call, street):
     store.save(local_expert(street), Path("local.safetensors"))
     budget = ["--iterations", 2, "--train-budget", 2, "--valid-budget", 2, "--episodes", 2, "--workers", 1]
     teams = ["--partition", "marginal-metis", "--teams", 2]
@@ -234,11 +234,11 @@ def test_from_a_local_q_to_teams_by_influence(call, street):  # noqa: F811
         ("not both", ["cooperative-navigation", "--yardstick", "nobody moves", "--expert", "x.safetensors"]),
     ],
 )
-def test_wrong_calls(call, sentence, arguments):  # noqa: F811
+def test_wrong_calls(call, sentence, arguments):
     refuses(call, sentence, "critic", *arguments, "--workers", 1)
 
 
-def test_the_command_values_a_script(call):  # noqa: F811
+def test_the_command_values_a_script(call):
     script = ["critic", "cooperative-navigation", "--yardstick", "best assignment", "--rollouts", 50, "--updates", 100]
     code, printed, complaint = call(*script)
     assert code == 0, complaint

@@ -24,24 +24,11 @@ from hydraviper.trees.derived import extend
 from hydraviper.trees.file import DEEPEST, TreesFile
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
 from tests.export import structured_text
+from tests.helpers.trees import CASES, MADE, random_tree
 
 RANDOM, BOUNDARY = 10_000, 1_000
 GCC = ["gcc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-O2"]
-MADE = {"algorithm": "by hand", "settings": {}, "expert": "none", "version": "1.2.3"}
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compile the C file with")
-
-
-def random_tree(agent: Agent, derived: tuple[Derived, ...], depth: int, draws: np.random.Generator) -> Tree:
-    """Random questions; thresholds are values that really occur, so that observations lie exactly on them."""
-    size = 2 ** (depth + 1) - 1
-    seen = extend(draws.normal(size=(size, len(agent.features))).astype(np.float32), derived)
-    inner = (np.arange(size) < size // 2) & (draws.random(size) < 0.9)
-    features = np.where(inner, draws.integers(seen.shape[1], size=size), LEAF)
-    thresholds = seen[np.arange(size), features]
-    left, right = (np.where(inner, 2 * np.arange(size) + k, LEAF) for k in (1, 2))
-    counts = draws.integers(0, 50, size=(size, len(agent.actions))).astype(float)
-    actions = draws.integers(len(agent.actions), size=size)
-    return in_preorder(features, thresholds, left, right, actions, counts, derived)
 
 
 def observations(agent: Agent, tree: Tree, draws: np.random.Generator, count: int, boundary: int) -> np.ndarray:
@@ -86,32 +73,6 @@ def _onto(row: np.ndarray, feature: Derived, value: np.float32) -> int:
         low, high = (middle, high) if above(middle) == start else (low, middle)
     row[moved] = high
     return moved
-
-
-def team(derived: bool, depth: int = 5, seed: int = 0) -> TreesFile:
-    """Random trees for the agents of a real game."""
-    game = hydraviper.make("cooperative-navigation")
-    draws = np.random.default_rng(seed)
-    extra = game.derived if derived else [()] * len(game.agents)
-    trees = tuple(random_tree(agent, own, depth, draws) for agent, own in zip(game.agents, extra, strict=True))
-    return TreesFile(game.name, {}, game.agents, trees, MADE)
-
-
-def signals(seed: int = 0) -> TreesFile:
-    """Trees of signals with differences of queues, counts as features."""
-    features = (
-        *(f"phase {k + 1} is green" for k in range(3)),
-        *(f"queue from {way}" for way in ("west", "East, left")),
-    )
-    agent = Agent("signal-1", features, tuple(f"phase {k + 1}: straight+right (left yields)" for k in range(3)))
-    derived = (
-        Derived("queue of phase 1 less phase 2", (Term("value", (3,), -1), Term("value", (4,)), Term("value", (0,)))),
-    )
-    draws = np.random.default_rng(seed)
-    return TreesFile("traffic", {}, (agent,), (random_tree(agent, derived, 4, draws),), MADE)
-
-
-CASES = {"plain": team(False), "derived": team(True), "signals": signals()}
 
 
 @pytest.fixture(scope="module", params=CASES)

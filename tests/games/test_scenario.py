@@ -11,8 +11,8 @@ import pytest
 
 import hydraviper
 from hydraviper.games import scenario
-from tests.cli.test_cli import call, refuses  # noqa: F401 (call is a fixture)
-from tests.street import FOLDER, configuration
+from tests.helpers.command_line import refuses
+from tests.helpers.street import FOLDER, configuration
 
 SEEDS = np.arange(2, dtype=np.uint64)
 PRECIOUS = "a thesis"
@@ -120,7 +120,7 @@ def test_networks_and_routes_write_nothing(tmp_path, victim):
     np.testing.assert_array_equal(played.returns, play(plain)[1].returns)  # the copy is the same network
 
 
-def test_map_of_a_hostile_scenario_writes_nothing(call, tmp_path, victim):  # noqa: F811
+def test_map_of_a_hostile_scenario_writes_nothing(call, tmp_path, victim):
     extra = additional(tmp_path, WRITERS["e1"].format(victim))
     file = configuration(tmp_path, additional_files=extra, summary=victim, log_file=victim)
     code, printed, complaint = call("map", f"traffic:{file}")
@@ -141,7 +141,7 @@ def test_what_listens_or_asks_for_another_seed_is_left_out(tmp_path):
 LAUGHS = '<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]>'
 
 
-def test_entities_are_refused_in_every_file(call, tmp_path):  # noqa: F811
+def test_entities_are_refused_in_every_file(call, tmp_path):
     file = configuration(tmp_path)
     (tmp_path / "deep.xml").write_text("<a>" * 300 + "</a>" * 300)
     deep = configuration(tmp_path, additional_files=tmp_path / "deep.xml")
@@ -166,7 +166,7 @@ def test_a_file_in_another_encoding_is_read_all_the_same(tmp_path, victim):
     assert victim.read_text() == PRECIOUS
 
 
-def test_packed_files_are_played_and_bombs_are_not(call, tmp_path, monkeypatch):  # noqa: F811
+def test_packed_files_are_played_and_bombs_are_not(call, tmp_path, monkeypatch):
     packed = {}
     for name, option in (("street.net.xml", "net_file"), ("street.rou.xml", "route_files")):
         packed[option] = tmp_path / f"{name}.gz"
@@ -180,7 +180,7 @@ def test_packed_files_are_played_and_bombs_are_not(call, tmp_path, monkeypatch):
     refuses(call, "cannot be read", "map", f"traffic:{configuration(tmp_path, **packed)}")
 
 
-def test_what_is_no_plain_file_is_refused(call, tmp_path):  # noqa: F811
+def test_what_is_no_plain_file_is_refused(call, tmp_path):
     os.mkfifo(tmp_path / "pipe.xml")
     for other in (tmp_path / "pipe.xml", "/dev/zero", "/proc/kmsg", tmp_path, tmp_path / "missing.xml", "x" * 5000):
         refuses(call, "is not accessible", "map", f"traffic:{configuration(tmp_path, route_files=other)}")
@@ -200,7 +200,7 @@ def test_files_that_a_file_reads_are_found_beside_it(tmp_path):
     assert hydraviper.make(f"traffic:{file},steps=3").content != game.content
 
 
-def test_errors_name_the_users_file_and_not_its_copy(call, tmp_path):  # noqa: F811
+def test_errors_name_the_users_file_and_not_its_copy(call, tmp_path):
     broken = additional(tmp_path, WRITERS["e1"].replace("WA_0", "nowhere_0").format("own.xml"))
     code, _, complaint = call("map", f"traffic:{configuration(tmp_path, additional_files=broken)}")
     assert code == 2
@@ -232,7 +232,7 @@ def test_physics_options_still_count(tmp_path):
     assert (play(slow)[1].returns > play(configuration(tmp_path))[1].returns).any()
 
 
-def test_numbers_that_bring_sumo_down_are_refused(call, tmp_path):  # noqa: F811
+def test_numbers_that_bring_sumo_down_are_refused(call, tmp_path):
     for option, value in (("thread_rngs", 0), ("thread_rngs", 10**9), ("step_length", 1e-9), ("scale", "inf")):
         refuses(call, f"of {value}: choose one", "map", f"traffic:{configuration(tmp_path, **{option: value})}")
     broken = configuration(tmp_path, ignore_route_errors="maybe")

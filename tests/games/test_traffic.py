@@ -19,11 +19,10 @@ from hydraviper.games.road_network import LaneGroup, Signal
 from hydraviper.runs.evaluate import jam_threshold, play_references
 from hydraviper.steps.partition import graph_metis
 from hydraviper.steps.task import Task
-from tests.cli.test_cli import call, refuses  # noqa: F401 (call is a fixture)
-from tests.conftest import random_expert
-from tests.street import FOLDER, LongestQueue, configuration
+from tests.helpers.command_line import refuses
+from tests.helpers.experts import random_expert
+from tests.helpers.street import FOLDER, STREET, LongestQueue, configuration
 
-STREET = f"traffic:{FOLDER / 'street.sumocfg'},steps=8"
 SEEDS = np.arange(3, dtype=np.uint64)
 
 
@@ -245,7 +244,7 @@ def test_drivers_measures(street):
     assert played["longest wait, s"][0] > 0
 
 
-def test_from_distilling_to_evaluating(call, street):  # noqa: F811
+def test_from_distilling_to_evaluating(call, street):
     store.save(random_expert(street), Path("expert.safetensors"))
     budget = ["--iterations", 2, "--train-budget", 2, "--valid-budget", 2, "--episodes", 2, "--workers", 2]
     code, printed, complaint = call(
@@ -266,7 +265,7 @@ def test_from_distilling_to_evaluating(call, street):  # noqa: F811
 # ------------------------------------------------------------------------------------------------ bad input
 
 
-def test_networks_that_cannot_be_played(call, tmp_path):  # noqa: F811
+def test_networks_that_cannot_be_played(call, tmp_path):
     refuses(call, "has no traffic signals", "distill", f"traffic:{configuration(tmp_path, 'unsignalled.net.xml')}")
     refuses(call, "there is no file", "distill", "traffic:nothing.sumocfg")
     refuses(call, "traffic needs a file", "distill", "traffic")
@@ -291,7 +290,7 @@ def test_a_signal_with_one_phase_is_left_alone_and_said(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_demand_that_never_arrives(call, tmp_path, workers):  # noqa: F811
+def test_a_demand_that_never_arrives(call, tmp_path, workers):
     spec = f"traffic:{configuration(tmp_path, begin='10000')},steps=2"
     store.save(random_expert(hydraviper.make(spec)), Path("expert.safetensors"))
     options = ["--expert", "expert.safetensors", "--workers", workers, "--out", "run", "--episodes", 2]
@@ -300,7 +299,7 @@ def test_a_demand_that_never_arrives(call, tmp_path, workers):  # noqa: F811
     assert multiprocessing.active_children() == []
 
 
-def test_without_sumo_the_sentence_says_what_to_install(call, monkeypatch):  # noqa: F811
+def test_without_sumo_the_sentence_says_what_to_install(call, monkeypatch):
     monkeypatch.setitem(sys.modules, "libsumo", None)
     refuses(call, "pip install 'hydraviper[traffic]'", "distill", "cologne-corridor")
     code, printed, _ = call("games", "--json")
@@ -310,7 +309,7 @@ def test_without_sumo_the_sentence_says_what_to_install(call, monkeypatch):  # n
     refuses(call, "sumo-rl", "distill", "ingolstadt-corridor")
 
 
-def test_a_sumo_that_does_not_load_is_told_from_one_that_is_missing(call, monkeypatch, tmp_path):  # noqa: F811
+def test_a_sumo_that_does_not_load_is_told_from_one_that_is_missing(call, monkeypatch, tmp_path):
     missing = "libX11.so.6: cannot open shared object file"
     (tmp_path / "libsumo.py").write_text(f"raise ImportError({missing!r})")
     monkeypatch.delitem(sys.modules, "libsumo", raising=False)

@@ -23,9 +23,9 @@ from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.counts import recounted
 from hydraviper.trees.packed import Vocabulary, pack, unpack
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
-from tests.cli.test_cli import call, refuses  # noqa: F401 (a fixture)
-from tests.conftest import random_expert
-from tests.street import FOLDER, LongestQueue
+from tests.helpers.command_line import refuses
+from tests.helpers.experts import random_expert
+from tests.helpers.street import FOLDER, LongestQueue
 
 SEEDS = rollout_seeds(3, Purpose.REFINE, 0, 60)
 
@@ -299,7 +299,7 @@ def test_signals_are_refined_within_their_seconds(monkeypatch, seconds):
     assert found.seconds < seconds + 10
 
 
-def test_the_command_writes_a_run_of_its_own(call, distilled):  # noqa: F811
+def test_the_command_writes_a_run_of_its_own(call, distilled):
     quick = ["--iterations", "2", "--train-budget", "4", "--valid-budget", "4", "--episodes", "20"]
     code, printed, complaint = call(
         "distill", "cooperative-navigation", *quick, "--out", "run", "--refine", "1", "--json"

@@ -17,10 +17,8 @@ from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.edit import Wish, apply, recount
 from hydraviper.trees.file import load, schema
 from hydraviper.trees.tree import LEAF, Tree
-from tests.cli.test_cli import QUICK, call, refuses, snapshot
-from tests.export.test_export import random_tree
-
-__all__ = ["call"]  # the fixture
+from tests.helpers.command_line import QUICK, refuses, snapshot
+from tests.helpers.trees import question_of, random_tree
 
 AGENT = Agent("agent-0", ("a", "b", "c"), ("stay", "go", "turn: a long way round to the left"))
 ROWS = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)
@@ -136,12 +134,6 @@ def test_an_edit_that_changes_nothing_is_refused():
     for wish in (Wish(0, threshold=float(tree.threshold[0])), Wish(1, action=AGENT.actions[tree.action[1]])):
         with pytest.raises(InputError, match="nothing to change"):
             apply(wish, AGENT, tree)
-
-
-def question_of(trees) -> tuple[int, int]:
-    """A question of the second agent's tree that asks for a plain feature, and one of its leaves."""
-    feature = trees.trees[1].feature
-    return int(np.flatnonzero(feature != LEAF)[-1]), int(np.flatnonzero(feature == LEAF)[0])
 
 
 def test_edit_and_undo(call, navigation):

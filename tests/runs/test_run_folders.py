@@ -17,11 +17,9 @@ from hydraviper.runs import distil as runs
 from hydraviper.runs import folder as folders
 from hydraviper.trees import file
 from hydraviper.trees.file import load
-from tests.cli.test_cli import QUICK, call, refuses, snapshot
-from tests.conftest import random_expert
-from tests.runs.test_edit import question_of
-
-__all__ = ["call"]  # the fixture
+from tests.helpers.command_line import QUICK, refuses, snapshot
+from tests.helpers.experts import random_expert
+from tests.helpers.trees import question_of
 
 GAME = "cooperative-navigation"
 

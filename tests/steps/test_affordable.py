@@ -9,7 +9,7 @@ import pytest
 import hydraviper
 from hydraviper.experts.local_q import LocalQExpert, NetworkQ
 from hydraviper.settings import Settings
-from tests.conftest import random_expert
+from tests.helpers.experts import random_expert
 
 SMALL = {"iterations": 2, "train_budget": 3, "valid_budget": 4, "rollouts_per_iteration": 2, "teams": 2}
 

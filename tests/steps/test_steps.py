@@ -17,7 +17,7 @@ from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
 from hydraviper.steps import partition, select
 from hydraviper.steps.task import Task
-from tests.conftest import random_expert
+from tests.helpers.experts import random_expert
 
 
 def run(game, algorithm="hydraviper", **settings):

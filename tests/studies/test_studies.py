@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 import hydraviper
-from hydraviper import cli
 from hydraviper.data import InputError
 from hydraviper.engines.remembered import PLAYED_AGAIN
 from hydraviper.games.particle import ParticleWorld
@@ -25,12 +24,9 @@ from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.studies import results, runner
 from hydraviper.studies.catalogue import STUDIES
 from hydraviper.studies.design import Cell
-from tests.cli.test_cli import call, refuses, snapshot
-
-__all__ = ["call"]  # a fixture
+from tests.helpers.command_line import TINY_STUDY, refuses, snapshot
 
 NAVIGATION = ["--games", "cooperative-navigation"]
-TINY = [*NAVIGATION, "--scale", "0.02", "--workers", "1", "--json"]
 COLOGNE = Path(hydraviper.__file__).parent / "experts/trained/cologne-corridor.mplight.safetensors"
 
 
@@ -38,20 +34,8 @@ def scores(folder):
     return {key: (result.summary["score"], result.summary["selection"]) for key, result in results.load(folder).items()}
 
 
-@pytest.fixture(scope="session")
-def whole(tmp_path_factory):
-    """A tiny study that nobody disturbed."""
-    folder = tmp_path_factory.mktemp("whole") / "epsilon"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["hydraviper", "study", "epsilon", *TINY, "--seeds", "3", "--out", str(folder)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-    assert not stop.value.code
-    return folder
-
-
 def test_a_study_from_nothing_and_again_at_once(call, monkeypatch):
-    options = ["study", "table1", *TINY, "--seeds", 2, "--algorithms", "iviper,hydraviper", "--budget", "low"]
+    options = ["study", "table1", *TINY_STUDY, "--seeds", 2, "--algorithms", "iviper,hydraviper", "--budget", "low"]
     code, printed, _ = call(*options)
     first = json.loads(printed)
     assert code == 0
@@ -87,7 +71,18 @@ def test_what_is_printed_keeps_to_the_games_asked_for(call):
 
 
 def test_a_cell_is_what_distill_prints(call):
-    options = [*NAVIGATION, "--seeds", 1, "--algorithms", "imitation", "--budget", "low/high", "--workers", 1]
+    options = [
+        "--games",
+        "cooperative-navigation",
+        "--seeds",
+        1,
+        "--algorithms",
+        "imitation",
+        "--budget",
+        "low/high",
+        "--workers",
+        1,
+    ]
     assert call("study", "budgets", *options, "--out", "s", "--json")[0] == 0
     (path,) = Path("s/cells").glob("*.json")
     document = json.loads(path.read_text())
@@ -164,7 +159,7 @@ def _has_open(process, path):
 
 def test_a_cell_of_another_process_is_left_to_it(call, whole):
     """While it is alive; one that died without a result is replaced."""
-    options = ["study", "epsilon", *TINY, "--seeds", 1, "--algorithms", "0.3,0.5", "--pack", "--out", "s"]
+    options = ["study", "epsilon", *TINY_STUDY, "--seeds", 1, "--algorithms", "0.3,0.5", "--pack", "--out", "s"]
     wanted = runner.Wanted(1, ["cooperative-navigation"], ["0.3"], None, 0.02)
     cells = [cell for cell, _ in runner.plan(STUDIES["epsilon"], wanted, {})]
     with results.joined(STUDIES["epsilon"], Path("s")) as alone:
@@ -203,7 +198,8 @@ def test_machines_that_measure_may_share_a_folder(monkeypatch, tmp_path):
 
 def _start(folder, workers):
     options = [
-        *NAVIGATION,
+        "--games",
+        "cooperative-navigation",
         "--scale",
         "0.02",
         "--json",
@@ -244,24 +240,24 @@ def test_a_failing_cell_does_not_stop_the_others(call, monkeypatch, whole):
         return execute(job)
 
     monkeypatch.setattr(runner, "execute", moody)
-    code, _, complaint = call("study", "epsilon", *TINY, "--seeds", 1, "--out", "s")
+    code, _, complaint = call("study", "epsilon", *TINY_STUDY, "--seeds", 1, "--out", "s")
     assert code == 1
     assert "1 of 6 cells failed" in complaint
     assert "no luck" in complaint
     monkeypatch.setattr(runner, "execute", execute)
-    code, printed, _ = call("study", "epsilon", *TINY, "--seeds", 1, "--out", "s")
+    code, printed, _ = call("study", "epsilon", *TINY_STUDY, "--seeds", 1, "--out", "s")
     assert json.loads(printed)["cells"]["ran"] == 1
     assert scores(Path("s")).items() <= scores(whole).items()
 
 
 def test_packed_results_are_results(call, whole):
     subprocess.run(["cp", "-r", str(whole), "s"], check=True)
-    code, printed, _ = call("study", "epsilon", *TINY, "--seeds", 3, "--out", "s", "--pack")
+    code, printed, _ = call("study", "epsilon", *TINY_STUDY, "--seeds", 3, "--out", "s", "--pack")
     assert json.loads(printed)["cells"]["ran"] == 0
     assert not Path("s/cells").exists()
     assert len(Path("s/cells.jsonl").read_text().splitlines()) == 18
     assert scores(Path("s")) == scores(whole)
-    code, printed, _ = call("study", "epsilon", *TINY, "--seeds", 3, "--out", "s")
+    code, printed, _ = call("study", "epsilon", *TINY_STUDY, "--seeds", 3, "--out", "s")
     assert (code, json.loads(printed)["cells"]["ran"]) == (0, 0)
 
 
@@ -275,7 +271,7 @@ def test_results_of_runs_and_of_other_studies_are_adopted(call, whole):
     }.items():
         _run_into(Path("runs") / name, settings, cell.episodes)
     Path("runs/unfinished/trees.json").unlink()
-    options = ["study", "epsilon", *TINY, "--seeds", 3, "--no-run", "--out", "s", "--adopt"]
+    options = ["study", "epsilon", *TINY_STUDY, "--seeds", 3, "--no-run", "--out", "s", "--adopt"]
     code, printed, _ = call(*options, "runs", "--commit", "abc")
     assert code == 0
     assert json.loads(printed)["cells"] == {"wanted": 18, "adopted": 1, "ran": 0, "missing": 17}
@@ -285,7 +281,7 @@ def test_results_of_runs_and_of_other_studies_are_adopted(call, whole):
     assert scores(Path("s"))[cell.key] == scores(whole)[cell.key]
     assert str(Path.cwd()) not in next(Path("s/cells").glob("*.json")).read_text()  # no file's place of one machine
 
-    code, printed, _ = call("study", "ablation", *TINY, "--seeds", 3, "--no-run", "--out", "t", "--adopt", whole)
+    code, printed, _ = call("study", "ablation", *TINY_STUDY, "--seeds", 3, "--no-run", "--out", "t", "--adopt", whole)
     assert json.loads(printed)["cells"]["adopted"] == 3  # HYDRAVIPER at the low budget is part of both
     refuses(call, "is no folder", *options, "nowhere")
 
@@ -347,7 +343,10 @@ def _run_into(folder, settings, episodes):
             "budgets has no budget 'low' for imitation: choose among high",
             ["budgets", *NAVIGATION, "--algorithms", "imitation", "--budget", "low"],
         ),
-        ("is an expert for cologne-corridor by mplight, which is not", ["table1", *NAVIGATION, "--expert", COLOGNE]),
+        (
+            "is an expert for cologne-corridor by mplight, which is not",
+            ["table1", *NAVIGATION, "--expert", COLOGNE],
+        ),
         (
             "is an expert for cologne-corridor by mplight, which is not",
             ["epsilon", "--expert", "maddpg", "--expert", COLOGNE],
@@ -369,14 +368,14 @@ def test_bad_calls_are_refused(call, sentence, arguments):
 
 
 def test_folders_of_others_are_refused(call, whole):
-    refuses(call, "holds the study epsilon, not table1", "study", "table1", *TINY, "--out", whole)
+    refuses(call, "holds the study epsilon, not table1", "study", "table1", *TINY_STUDY, "--out", whole)
     Path("mine").mkdir()
     Path("mine/notes.txt").write_text("mine")
-    refuses(call, "not a study", "study", "table1", *TINY, "--out", "mine")
-    refuses(call, "is a file", "study", "table1", *TINY, "--out", "mine/notes.txt")
+    refuses(call, "not a study", "study", "table1", *TINY_STUDY, "--out", "mine")
+    refuses(call, "is a file", "study", "table1", *TINY_STUDY, "--out", "mine/notes.txt")
     subprocess.run(["cp", "-r", str(whole), "s"], check=True)
     (next(iter(Path("s/cells").glob("*.json")))).write_text('{"cell": 1}')
-    refuses(call, "not a result of this package", "study", "epsilon", *TINY, "--out", "s")
+    refuses(call, "not a result of this package", "study", "epsilon", *TINY_STUDY, "--out", "s")
     subprocess.run(["cp", "-r", str(whole), "t"], check=True)
     results.pack(Path("t"))
     lines = Path("t/cells.jsonl").read_bytes().splitlines(keepends=True)
@@ -384,9 +383,11 @@ def test_folders_of_others_are_refused(call, whole):
     emptied["summary"] = {}
     for broken in (b"\xff\n", b"\n", json.dumps(emptied).encode() + b"\n"):
         Path("t/cells.jsonl").write_bytes(b"".join([*lines[:2], broken, *lines[3:]]))
-        refuses(call, "remove line 3 of t/cells.jsonl to run that cell again", "study", "epsilon", *TINY, "--out", "t")
+        refuses(
+            call, "remove line 3 of t/cells.jsonl to run that cell again", "study", "epsilon", *TINY_STUDY, "--out", "t"
+        )
     with results.joined(STUDIES["table1"], Path("held")), runner.measuring(Path("held")):
-        refuses(call, "another process of this machine works on held", "study", "table1", *TINY, "--out", "held")
+        refuses(call, "another process of this machine works on held", "study", "table1", *TINY_STUDY, "--out", "held")
 
 
 def test_plans_name_every_cell_once():
@@ -416,7 +417,7 @@ def test_a_budget_per_agent_is_the_budget_times_the_agents_that_are_distilled():
 
 def test_refined_cells_are_scored_after_the_search(call):
     """The search's seconds are counted and the scores are those of the trees it returns."""
-    code, printed, complaint = call("study", "refined", *TINY, "--seeds", 1, "--out", "s")
+    code, printed, complaint = call("study", "refined", *TINY_STUDY, "--seeds", 1, "--out", "s")
     assert code == 0, complaint
     assert json.loads(printed)["cells"]["ran"] == 3
     by_seconds = {result.cell.refine: result.summary for result in results.load(Path("s")).values()}
@@ -439,7 +440,7 @@ def test_a_cell_of_an_older_version_is_still_known(whole):
 def test_dear_cells_go_on_and_share_what_all_of_them_play(call, monkeypatch, whole):
     """As if rollouts were dear: a cell that was stopped is continued, and the expert is evaluated once for all."""
     monkeypatch.setattr(ParticleWorld, "compiled", False)
-    options = ["study", "epsilon", *TINY, "--seeds", 1, "--algorithms", "0.3,0.5", "--out"]
+    options = ["study", "epsilon", *TINY_STUDY, "--seeds", 1, "--algorithms", "0.3,0.5", "--out"]
     play, played, stop_at = hydraviper.LocalEngine._play_here, [], 40
 
     def counted(self, work):
@@ -471,7 +472,7 @@ def test_dear_cells_of_one_seed_take_common_rollouts_from_one_another(call, monk
     """Cells that only select otherwise train the same trees: the second plays no training rollout, and scores do not
     change."""
     arms = "hydraviper-without-ucb,hydraviper (VR-UCB)"
-    options = ["study", "ablation", *TINY, "--seeds", 1, "--budget", "low", "--algorithms", arms, "--out"]
+    options = ["study", "ablation", *TINY_STUDY, "--seeds", 1, "--budget", "low", "--algorithms", arms, "--out"]
     assert call(*options, "quick")[0] == 0
     monkeypatch.setattr(ParticleWorld, "compiled", False)
     play, recorded = hydraviper.LocalEngine._play_here, []

@@ -16,10 +16,7 @@ from hydraviper.runs import distil as runs
 from hydraviper.settings import Settings
 from hydraviper.studies import check, report, results, runner
 from hydraviper.studies.catalogue import STUDIES
-from tests.cli.test_cli import call, refuses
-from tests.studies.test_studies import TINY, whole
-
-__all__ = ["call", "whole"]  # fixtures
+from tests.helpers.command_line import TINY_STUDY, refuses
 
 SETTINGS = Settings(iterations=2, train_budget=6, valid_budget=2, rollouts_per_iteration=2)
 _UNREAD = tuple((name,) for name in ("selection", "yardsticks", "measures", "opponents", "over_time"))
@@ -89,7 +86,7 @@ def test_an_undone_edit_is_no_edit(call, plain, wanted):
 def test_a_study_says_which_runs_it_leaves_out(call, plain):
     shutil.copytree(plain, "runs/one")
     _with("runs/one/settings.json", constraints="")
-    options = ["study", "epsilon", *TINY, "--seeds", 1, "--no-run", "--out", "s", "--adopt", "runs"]
+    options = ["study", "epsilon", *TINY_STUDY, "--seeds", 1, "--no-run", "--out", "s", "--adopt", "runs"]
     code, printed, complaint = call(*options)
     assert code == 0
     assert json.loads(printed)["cells"]["adopted"] == 0
@@ -162,15 +159,15 @@ def test_broken_files_are_refused(call, whole, content):
     shutil.copytree(whole, "s")
     cell = next(Path("s/cells").glob("*.json"))
     cell.write_bytes(content)
-    refuses(call, "is not a result of this package", "study", "epsilon", *TINY, "--no-run", "--out", "s")
+    refuses(call, "is not a result of this package", "study", "epsilon", *TINY_STUDY, "--no-run", "--out", "s")
     shutil.copytree(whole, "t")
     Path("t/study.json").write_bytes(content or b" ")
-    refuses(call, "holds something that is not a study", "study", "epsilon", *TINY, "--no-run", "--out", "t")
+    refuses(call, "holds something that is not a study", "study", "epsilon", *TINY_STUDY, "--no-run", "--out", "t")
 
 
 def test_folders_in_place_of_files_are_refused(call, whole):
     for name in ("cells.jsonl", "cells/x.json"):
         shutil.copytree(whole, "s")
         (Path("s") / name).mkdir()
-        refuses(call, f"s/{name} cannot be read", "study", "epsilon", *TINY, "--no-run", "--out", "s")
+        refuses(call, f"s/{name} cannot be read", "study", "epsilon", *TINY_STUDY, "--no-run", "--out", "s")
         shutil.rmtree("s")

@@ -26,10 +26,8 @@ from hydraviper.runs import edit as edits
 from hydraviper.trees import file
 from hydraviper.trees.explain import explain, in_words
 from hydraviper.trees.words import to_text
-from tests.cli.test_cli import call, refuses
-from tests.export.test_export import MADE, random_tree
-
-__all__ = ["call"]  # the fixture
+from tests.helpers.command_line import refuses
+from tests.helpers.trees import MADE, random_tree
 
 ODD = [
     None, True, False, -1, 0, 1, 2, 7, 0.5, -0.0, 2**31, 2**63, 10**30, 10**400, 1e39, 1e300, float("nan"),

@@ -16,7 +16,7 @@ from hydraviper.trees.explain import change_in_words, changes, explain, in_words
 from hydraviper.trees.flips import ordinals, values_of
 from hydraviper.trees.observation import read_observation
 from hydraviper.trees.tree import LEAF, Tree
-from tests.export.test_export import random_tree
+from tests.helpers.trees import random_tree
 
 AGENT = Agent("agent-0", ("a", "b", "c", "d"), ("stay", "go", "turn"))
 SINGLE = (  # every input in one term only

@@ -9,13 +9,7 @@ import pytest
 
 import hydraviper
 from hydraviper.kernels import networks as kernels
-from tests.conftest import random_expert
-
-
-def forward(network, inputs):
-    w0, b0, w1, b1, w2, b2 = (layer.astype(np.float64) for layer in network.layers)
-    hidden = np.maximum(np.maximum(inputs @ w0 + b0, 0) @ w1 + b1, 0)
-    return hidden @ w2 + b2
+from tests.helpers.experts import forward, random_expert
 
 
 def critic_inputs(game, observations, actions):

@@ -10,23 +10,7 @@ import pytest
 import hydraviper
 from hydraviper.data import Recommended
 from hydraviper.games import catalogue
-
-
-class Slow:
-    """A world that says it is not compiled and steps one episode at a time, so that it is played in processes."""
-
-    def __init__(self, name):
-        self._game = catalogue.make(name)
-        self.width, self.compiled = 1, False
-
-    def __getattr__(self, name):
-        if name == "_game":
-            raise AttributeError(name)
-        return getattr(self._game, name)
-
-
-def make_slow(name):
-    return Slow(name)
+from tests.helpers.slow_world import make_slow
 
 
 def bits(result):

@@ -12,7 +12,7 @@ from dataclasses import replace  # noqa: E402
 import hydraviper  # noqa: E402
 from hydraviper.experts import dqn, store  # noqa: E402
 from hydraviper.experts.local_q import LocalQExpert  # noqa: E402
-from tests.games.test_traffic import STREET  # noqa: E402
+from tests.helpers.street import STREET  # noqa: E402
 
 SERVED = (
     np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]], bool),

@@ -11,8 +11,7 @@ import pytest
 import hydraviper
 from hydraviper.experts import store
 from hydraviper.experts.local_q import LocalQExpert, NetworkQ
-from tests.conftest import random_expert
-from tests.twins.test_critics import forward
+from tests.helpers.experts import forward, random_expert
 
 
 def local_expert(game, seed=5):

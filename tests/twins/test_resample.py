@@ -12,7 +12,7 @@ from hydraviper.engines.local import LocalEngine
 from hydraviper.settings import Settings
 from hydraviper.steps import resample
 from hydraviper.steps.task import Task
-from tests.conftest import random_expert
+from tests.helpers.experts import random_expert
 
 
 @pytest.fixture

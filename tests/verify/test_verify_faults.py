@@ -16,8 +16,8 @@ from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.verify import properties
 from hydraviper.verify.proof import verify
 from hydraviper.verify.resolve import Rules, Scene, resolve
-from tests.cli.test_cli import call, refuses  # noqa: F401  (a fixture)
-from tests.cli.test_proving import save_run
+from tests.helpers.command_line import refuses
+from tests.helpers.trees import save_constant_trees
 
 HOLDS, BROKEN, NOWHERE = "holds", "broken", "applies nowhere"
 GO, WAIT = 0, 1
@@ -304,8 +304,8 @@ def test_trees_that_lack_an_agent():
 EMPTY = "[[property]]\nname = 'p'\nwhen = ['position x > 1', 'position x < 1']\nnever = 'left'\n"
 
 
-def test_exit_codes(call):  # noqa: F811
-    save_run(Path("run"))
+def test_exit_codes(call):
+    save_constant_trees(Path("run"))
     once = "[[property]]\nname = 'p'\nwhen = 'position x < -1'\nnever = '{}'\n"
     for text, code, answer in ((once.format("right"), 0, HOLDS), (once.format("left"), 1, BROKEN), (EMPTY, 1, NOWHERE)):
         Path("p.toml").write_text(text)
@@ -315,8 +315,8 @@ def test_exit_codes(call):  # noqa: F811
     assert call("verify", "run", "p.toml", "--allow-empty", "--episodes", 2)[0] == 0
 
 
-def test_a_file_without_a_property_proves_nothing(call):  # noqa: F811
-    save_run(Path("run"))
+def test_a_file_without_a_property_proves_nothing(call):
+    save_constant_trees(Path("run"))
     Path("p.toml").write_text("")
     code, printed, complaint = call("verify", "run", "p.toml", "--episodes", 2)
     assert code != 0
@@ -332,13 +332,13 @@ def test_a_file_without_a_property_proves_nothing(call):  # noqa: F811
         (EMPTY.replace("position x > 1", "[position x] * [position y] > 1"), "it multiplies features"),
     ],
 )
-def test_bad_files_are_one_sentence(call, text, sentence):  # noqa: F811
-    save_run(Path("run"))
+def test_bad_files_are_one_sentence(call, text, sentence):
+    save_constant_trees(Path("run"))
     Path("p.toml").write_text(text)
     refuses(call, sentence, "verify", "run", "p.toml")
 
 
-def test_a_run_that_lacks_an_agent(call):  # noqa: F811
+def test_a_run_that_lacks_an_agent(call):
     game = hydraviper.make("cooperative-navigation")
     always = Tree(*(np.array([v]) for v in (LEAF, 0.0, LEAF, LEAF, 1)), np.ones((1, 5)))
     made = {"algorithm": "by hand", "settings": {}, "seed": 0, "expert": "none", "version": "0"}

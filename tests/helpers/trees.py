@@ -1,0 +1,73 @@
+"""Random trees, and files of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import hydraviper
+from hydraviper.data import Agent, Derived, Term
+from hydraviper.trees.derived import extend
+from hydraviper.trees.file import TreesFile, save
+from hydraviper.trees.tree import LEAF, Tree, in_preorder
+
+MADE = {"algorithm": "by hand", "settings": {}, "expert": "none", "version": "1.2.3"}
+
+
+def random_tree(agent: Agent, derived: tuple[Derived, ...], depth: int, draws: np.random.Generator) -> Tree:
+    """Random questions; thresholds are values that really occur, so that observations lie exactly on them."""
+    size = 2 ** (depth + 1) - 1
+    seen = extend(draws.normal(size=(size, len(agent.features))).astype(np.float32), derived)
+    inner = (np.arange(size) < size // 2) & (draws.random(size) < 0.9)
+    features = np.where(inner, draws.integers(seen.shape[1], size=size), LEAF)
+    thresholds = seen[np.arange(size), features]
+    left, right = (np.where(inner, 2 * np.arange(size) + k, LEAF) for k in (1, 2))
+    counts = draws.integers(0, 50, size=(size, len(agent.actions))).astype(float)
+    actions = draws.integers(len(agent.actions), size=size)
+    return in_preorder(features, thresholds, left, right, actions, counts, derived)
+
+
+def team(derived: bool, depth: int = 5, seed: int = 0) -> TreesFile:
+    """Random trees for the agents of a real game."""
+    game = hydraviper.make("cooperative-navigation")
+    draws = np.random.default_rng(seed)
+    extra = game.derived if derived else [()] * len(game.agents)
+    trees = tuple(random_tree(agent, own, depth, draws) for agent, own in zip(game.agents, extra, strict=True))
+    return TreesFile(game.name, {}, game.agents, trees, MADE)
+
+
+def signals(seed: int = 0) -> TreesFile:
+    """Trees of signals with differences of queues, counts as features."""
+    features = (
+        *(f"phase {k + 1} is green" for k in range(3)),
+        *(f"queue from {way}" for way in ("west", "East, left")),
+    )
+    agent = Agent("signal-1", features, tuple(f"phase {k + 1}: straight+right (left yields)" for k in range(3)))
+    derived = (
+        Derived("queue of phase 1 less phase 2", (Term("value", (3,), -1), Term("value", (4,)), Term("value", (0,)))),
+    )
+    draws = np.random.default_rng(seed)
+    return TreesFile("traffic", {}, (agent,), (random_tree(agent, derived, 4, draws),), MADE)
+
+
+def leaf(action: int, actions: int = 5) -> Tree:
+    columns = [np.array([value]) for value in (LEAF, LEAF, LEAF, action)]
+    return Tree(columns[0], np.zeros(1, np.float32), *columns[1:], np.ones((1, actions)))
+
+
+def save_constant_trees(folder: Path, action: int = 1) -> None:
+    """Three trees that always do the same."""
+    game = hydraviper.make("cooperative-navigation")
+    made = {"algorithm": "by hand", "settings": {}, "seed": 0, "expert": "none", "version": "0"}
+    trees = TreesFile(game.name, game.parameters, game.agents, (leaf(action),) * 3, made)
+    save(trees, folder / "trees.json")
+
+
+def question_of(trees) -> tuple[int, int]:
+    """A question of the second agent's tree that asks for a plain feature, and one of its leaves."""
+    feature = trees.trees[1].feature
+    return int(np.flatnonzero(feature != LEAF)[-1]), int(np.flatnonzero(feature == LEAF)[0])
+
+
+CASES = {"plain": team(False), "derived": team(True), "signals": signals()}
