@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hydraviper.data import Dataset, Ledger, Team
+from hydraviper.data import Dataset, Ledger, Progress, Team
 from hydraviper.engines.local import LocalEngine
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, HasNotes, Student, check_game
@@ -21,7 +20,6 @@ from hydraviper.variants import HYDRAVIPER, Variant
 from hydraviper.verify.constraints import Constraints, guard
 
 OTHER_STARTS = 2  # of the students that were not chosen, for a search that goes on from them
-Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,21 @@ F_i = features of agent i, A = agents of a team.
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 Team = tuple[int, ...]  # indices into a game's agents
 Observations = Sequence[np.ndarray]  # one float32 array [B, F_i] per agent
+Progress = Callable[[str, int, int], None]  # told the step, how much of it is done, and of how much
 
 STEPS = ("partition", "collect", "resample", "train", "select", "refine")
 
@@ -289,29 +292,44 @@ class Dataset:
         return np.empty((0, 1)) if self._weights is None else self._weights.array
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """A mean with its 95 % interval."""
 
     mean: float
-    ci95: float  # half the width of the interval
-    count: int
+    ci95: float  # half the width of the interval; not a number if it is not known
+    count: int = 0  # independent values behind the mean; files do not say it
 
     @staticmethod
     def of(values: np.ndarray | Sequence[float]) -> Estimate:
-        """Estimate the mean of independent values by Student's t; a single one has no interval (not a number).
+        """Estimate the mean of independent values by Student's t; fewer than two have no interval (not a number).
 
-        Where two are compared on common seeds, this is for their differences.
+        To compare two policies on common seeds, pass the differences seed by seed.
         """
         from scipy.special import stdtrit  # scipy takes longer to import than all else here
 
         values = np.asarray(values, float)
         count = len(values)
-        half = stdtrit(count - 1, 0.975) * values.std(ddof=1) / np.sqrt(count) if count > 1 else float("nan")
-        return Estimate(float(values.mean()), float(half), count)
+        half = stdtrit(count - 1, 0.975) * values.std(ddof=1) / np.sqrt(count) if count > 1 else math.nan
+        return Estimate(float(values.mean()) if count else math.nan, float(half), count)
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.mean - self.ci95
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.mean + self.ci95
+
+    def __format__(self, spec: str) -> str:
+        """Write `145.2 ± 0.6`; the format (default: .2f) is for both numbers, a sign in it for the mean alone."""
+        spec = spec or ".2f"
+        mean, half = format(self.mean, f"z{spec}" if spec[0] != "+" else f"+z{spec[1:]}"), spec.lstrip("+")
+        return f"{mean} ± {self.ci95:{half}}" if math.isfinite(self.ci95) else mean
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f} ± {self.ci95:.2f}"
+        return format(self)
 
 
 class Ledger:

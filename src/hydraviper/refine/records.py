@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.data import Estimate, InputError
+from hydraviper.data import Estimate, InputError, Progress
 from hydraviper.protocols import Engine, Expert, Game
 from hydraviper.refine.moves import Limits
 from hydraviper.seeding import Purpose, rollout_seeds
@@ -19,7 +19,6 @@ from hydraviper.trees.tree import Tree
 
 Trees = Mapping[int, Tree]  # by agent
 Allowed = Callable[[Trees], bool]
-Progress = Callable[[str, int, int], None]
 
 SEARCH, HELD_OUT, COUNTING = 0, 1, 2  # first part of the name of a seed's use
 

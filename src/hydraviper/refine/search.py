@@ -11,12 +11,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hydraviper.data import Derived, Estimate, InputError
+from hydraviper.data import Derived, Estimate, InputError, Progress
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, HasArena, HasDerived, Student
 from hydraviper.refine import annealing, racing
 from hydraviper.refine.moves import Limits
-from hydraviper.refine.records import COUNTING, Allowed, Progress, Refined, RefineSettings, Search
+from hydraviper.refine.records import COUNTING, Allowed, Refined, RefineSettings, Search
 from hydraviper.trees.counts import recounted
 from hydraviper.trees.packed import Vocabulary
 from hydraviper.trees.tree import Tree

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hydraviper.algorithm import Distilled, Progress, distill
-from hydraviper.data import Estimate, InputError, JobError, Ledger
+from hydraviper.algorithm import Distilled, distill
+from hydraviper.data import Estimate, InputError, JobError, Ledger, Progress
 from hydraviper.drawing import pictures
 from hydraviper.drawing.report import render_report
 from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.algorithm import Progress, distill
-from hydraviper.data import Estimate
+from hydraviper.algorithm import distill
+from hydraviper.data import Estimate, Progress
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student
 from hydraviper.seeding import Purpose, rollout_seeds
