@@ -15,6 +15,7 @@ from hydraviper.data import Rollouts
 from hydraviper.engines.remembered import pack
 from hydraviper.engines.workers import Workers
 from hydraviper.games import catalogue, traffic_catalogue
+from hydraviper.protocols import offers
 
 GAMES = ("cologne-corridor", "ingolstadt-corridor", *(f"resco:{name}" for name in traffic_catalogue.MAPS))
 SEEDS, OTHERS = np.arange(4, dtype=np.uint64), np.arange(100, 102, dtype=np.uint64)
@@ -28,7 +29,7 @@ def different(first: list[Rollouts], second: list[Rollouts]) -> int:
 def row(name: str) -> str:
     """A row of the table."""
     game = hydraviper.make(name)
-    policy = game.yardsticks()["longest queue"]  # pyright: ignore[reportAttributeAccessIssue] (traffic games have it)
+    policy = offers(game).scoring.yardsticks["longest queue"]
     pieces = [(policy, SEEDS[k : k + 1], True) for k in range(len(SEEDS))]
 
     def here() -> list[Rollouts]:

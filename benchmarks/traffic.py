@@ -88,7 +88,7 @@ def rollout_ratios(name: str, repetitions: int) -> list[tuple[str, float, float,
     """One rollout against bare libsumo and against sumo-rl over TraCI, with the same signals."""
     game = hydraviper.make(name)
     assert isinstance(game, Traffic)
-    noted, seeds = Noted(game.yardsticks()["longest queue"]), np.array([SEED], np.uint64)
+    noted, seeds = Noted(game.offers.scoring.yardsticks["longest queue"]), np.array([SEED], np.uint64)
     signals = game.network.signals
     hydraviper.play(game, noted, seeds)
     actions = [np.where(_unknown(game, chosen), 0, chosen) for chosen in noted.actions]
@@ -115,7 +115,7 @@ def worker_ratio(name: str, episodes: int) -> tuple[str, float, float, str]:
     """Two workers against one process, warm."""
     game = hydraviper.make(name)
     assert isinstance(game, Traffic)
-    rule, seeds = game.yardsticks()["longest queue"], np.arange(episodes, dtype=np.uint64)
+    rule, seeds = game.offers.scoring.yardsticks["longest queue"], np.arange(episodes, dtype=np.uint64)
     ones, twos = [], []
     with hydraviper.LocalEngine(catalogue.maker(game), workers=2) as engine:
         engine.play(rule, seeds[:2])
@@ -130,7 +130,7 @@ def growth(name: str, restarts: int) -> tuple[str, float, float, str]:
     """Megabytes by which the process grows over many restarts, the first ones apart."""
     game = hydraviper.make(f"{name}:steps=5")
     assert isinstance(game, Traffic)
-    rule = game.yardsticks()["longest queue"]
+    rule = game.offers.scoring.yardsticks["longest queue"]
     hydraviper.play(game, rule, np.arange(20, dtype=np.uint64))
     before = _megabytes()
     hydraviper.play(game, rule, np.arange(restarts, dtype=np.uint64))

@@ -11,7 +11,7 @@ from rich.table import Table
 
 import hydraviper
 from hydraviper.games import catalogue
-from hydraviper.protocols import HasYardsticks
+from hydraviper.protocols import offers
 from hydraviper.seeding import Purpose, rollout_seeds
 
 
@@ -25,7 +25,8 @@ def main() -> None:
     parser.add_argument("--expert", action="append", default=[], help="a file or a shipped one's name; again for more")
     asked = parser.parse_args()
     game = hydraviper.make(asked.game)
-    if not isinstance(game, HasYardsticks):
+    yardsticks = offers(game).scoring.yardsticks
+    if not yardsticks:
         raise SystemExit(f"{asked.game} has no yardsticks.")
     try:
         experts: dict[str, hydraviper.Policy] = {"shipped expert": hydraviper.shipped_expert(game)}
@@ -42,7 +43,7 @@ def main() -> None:
     table = Table("", "mean ± 95 %", "median", "worst")
     beside = Table("")
     with hydraviper.LocalEngine(catalogue.maker(game), asked.workers) as engine:
-        for name, policy in (experts | dict(game.yardsticks())).items():
+        for name, policy in (experts | dict(yardsticks)).items():
             played = engine.play(policy, seeds)
             scores = game.score.of(played.returns)
             mean = str(hydraviper.Estimate.of(scores))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hydraviper.data import Dataset, Ledger, Progress, Team
 from hydraviper.engines.local import LocalEngine
 from hydraviper.profile import Profile
-from hydraviper.protocols import Engine, Expert, Game, HasNotes, Student, check_game
+from hydraviper.protocols import Engine, Expert, Game, Student, check_game, offers
 from hydraviper.refine.records import Refined, RefineSettings
 from hydraviper.refine.search import refine
 from hydraviper.settings import Settings
@@ -49,7 +49,7 @@ def distill(
     settings = replace(settings or Settings(), **({"iterations": variant.iterations} if variant.iterations else {}))
     check_game(game)
     ledger = ledger or Ledger()
-    for note in game.notes if isinstance(game, HasNotes) else ():
+    for note in offers(game).notes:
         ledger.note(note)
     task = Task(game, expert, engine or LocalEngine(lambda: game), settings, ledger, constraints)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -75,128 +76,6 @@ class Game(Protocol):
 
     def measures(self) -> Mapping[str, np.ndarray]:
         """What else to tell about the episodes just played, name -> [B]; may be empty."""
-        ...
-
-
-@runtime_checkable
-class HasYardsticks(Protocol):
-    """A game that knows simple policies for everybody, to see what a score is worth."""
-
-    def yardsticks(self) -> Mapping[str, Policy]:
-        """Name -> policy."""
-        ...
-
-
-@runtime_checkable
-class HasOpponents(Protocol):
-    """A game that knows scripted players for the agents that are not distilled."""
-
-    def opponents(self) -> Mapping[str, Mapping[int, Student]]:
-        """Name -> their rules by agent."""
-        ...
-
-
-@runtime_checkable
-class HasRules(Protocol):
-    """A game that knows scripted rules for its teams, while everybody else plays the expert."""
-
-    def rules(self) -> Mapping[str, Mapping[int, Student]]:
-        """Name -> their rules by agent."""
-        ...
-
-
-@runtime_checkable
-class CanJam(HasYardsticks, Protocol):
-    """A game whose episodes can go wrong for good, so that a mean hides what matters."""
-
-    @property
-    def jam_multiple(self) -> float:
-        """An episode is jammed when its score is this many times worse than the best yardstick's median."""
-        ...
-
-
-@runtime_checkable
-class HasNotes(Protocol):
-    """A game with something to say about how it was read."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences that a run repeats."""
-        ...
-
-
-@runtime_checkable
-class HasContent(Protocol):
-    """A game made from files: rollouts and runs belong to what is in them, not to their names."""
-
-    @property
-    def content(self) -> str:
-        """A hash of everything in the files that an episode depends on."""
-        ...
-
-
-@runtime_checkable
-class HasDerived(Protocol):
-    """A game that can name numbers worth asking for beside the plain features."""
-
-    @property
-    def derived(self) -> tuple[tuple[Derived, ...], ...]:
-        """Per agent, what can be computed from its features."""
-        ...
-
-
-@runtime_checkable
-class HasKnowledge(Protocol):
-    """A game that knows which values its features take, as it was made, so that proofs can rely on it."""
-
-    @property
-    def knowledge(self) -> Knowledge:
-        """Domains and facts that are true of every observation."""
-        ...
-
-
-@runtime_checkable
-class HasArena(Protocol):
-    """A compiled game that plays whole episodes with trees inside, for a search that tries very many of them."""
-
-    def arena(self, expert: Any, vocabulary: Any, trees: Any, seeds: np.ndarray, weights: np.ndarray) -> Any:
-        """Trees (`packed.Packed`) and the episodes that they play on these seeds; None for an expert of another kind.
-
-        The result has `scores` [E] (returns times weights), `views`, `compare` and `adopt`, as
-        `games.particle_arena.Arena` has.
-        """
-        ...
-
-
-@runtime_checkable
-class HasAlikeAgents(Protocol):
-    """A game in which some agents can change places, so that one's tree may serve another."""
-
-    def alike(self, source: int, target: int) -> list[np.ndarray]:
-        """Ways to read the source's tree as the target's: per feature of the source, that of the target [F].
-
-        Nothing if they are not alike. For source == target, the first one leaves everything as it is.
-        """
-        ...
-
-
-@runtime_checkable
-class HasPhases(Protocol):
-    """A game of signals: the first features of an agent say which phase is green, the last are movements' pressures."""
-
-    @property
-    def served(self) -> tuple[np.ndarray, ...]:
-        """Per agent, bool [A, G]: the movements that each phase lets go, in the order of the pressures."""
-        ...
-
-
-@runtime_checkable
-class HasClock(Protocol):
-    """A game whose score of a single step means something, so that rollouts keep it and reports draw it over time."""
-
-    @property
-    def step_minutes(self) -> float:
-        """How long a step takes in the world."""
         ...
 
 
@@ -281,6 +160,63 @@ class Engine(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Scoring:
+    """Read by `evaluate` and by reports: what puts a score into perspective."""
+
+    yardsticks: Mapping[str, Policy] = field(default_factory=dict)  # name -> a simple policy for all agents
+    team_rules: Mapping[str, Mapping[int, Student]] = field(default_factory=dict)  # name -> scripts of distilled agents
+    opponents: Mapping[str, Mapping[int, Student]] = field(default_factory=dict)  # name -> scripts of all other agents
+    # An episode is jammed if its score is this many times worse than the best yardstick's median; None: none can be.
+    jam_multiple: float | None = None
+    # How long a step takes in the world, if the score of a single step means something: then it is drawn over time.
+    step_minutes: float | None = None
+
+
+@dataclass(frozen=True)
+class Search:
+    """Read by training and `refine`: what helps to find better trees."""
+
+    derived: tuple[tuple[Derived, ...], ...] = ()  # per agent, numbers worth asking for beside the plain features
+    # Plays whole episodes of given trees in compiled code; None for an expert that it cannot play.
+    arena: Callable[[Expert, Any, Any, np.ndarray, np.ndarray], Any] | None = None
+    # (source, target) -> ways to read the source's tree as the target's: the target's feature for each of the source's
+    # [F]. Nothing if the two are not alike. For source == target, the first way leaves everything as it is.
+    alike: Callable[[int, int], list[np.ndarray]] | None = None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Read by partitions, MPLight and properties of signals: how agents are connected."""
+
+    neighbours: tuple[tuple[int, int], ...] | None = None  # pairs of agents
+    # Per agent, bool [actions, movements]: the movements that each phase of a signal lets go. The agent's first
+    # features say which phase is green, one each; its last are the movements' pressures, in this order.
+    served: tuple[np.ndarray, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What a game offers beside the `Game` protocol, grouped by who reads it; all of it is optional."""
+
+    scoring: Scoring = field(default_factory=Scoring)
+    search: Search = field(default_factory=Search)
+    graph: Graph = field(default_factory=Graph)
+    knowledge: Knowledge = field(default_factory=Knowledge)  # what proofs may rely on: true of every observation
+    secrets: tuple[str, ...] = ()  # features that agents give away to opponents by acting on them
+    notes: tuple[str, ...] = ()  # sentences about this game that every run repeats
+    content: str | None = None  # for a game made from files: a hash of all in them that an episode depends on
+    compiled: bool = False  # its steps release the interpreter lock, so that threads are enough to play in parallel
+
+
+def offers(game: Game) -> Offers:
+    """A game's attribute `offers`, if it has one; else an empty record."""
+    return getattr(game, "offers", _NOTHING)
+
+
+_NOTHING = Offers()
+
+
 def check_game(game: Game) -> None:
     """Refuse a game whose agents, teams or score do not fit each other."""
     names = [agent.name for agent in game.agents]
@@ -297,3 +233,17 @@ def check_game(game: Game) -> None:
         raise InputError(f"{game.name} scores {len(game.score.weights)} agents, but has {len(names)}.")
     if game.horizon < 1:
         raise InputError(f"{game.name} has episodes of {game.horizon} steps: at least one is needed.")
+    _check_offers(game)
+
+
+def _check_offers(game: Game) -> None:
+    """Refuse offers that do not fit the game's agents."""
+    offered, count = offers(game), len(game.agents)
+    for what, per_agent in (("derived features", offered.search.derived), ("phases", offered.graph.served or ())):
+        if len(per_agent) not in (0, count):
+            raise InputError(f"{game.name} offers {what} for {len(per_agent)} agents, but has {count}.")
+    if strangers := [pair for pair in offered.graph.neighbours or () if not all(0 <= i < count for i in pair)]:
+        raise InputError(f"{game.name} has the neighbours {strangers[0]}, but its agents are 0 to {count - 1}.")
+    for agent, served in zip(game.agents, offered.graph.served or (), strict=False):
+        if len(served) != len(agent.actions):
+            raise InputError(f"{game.name} says what {len(served)} phases of {agent.name} serve, not one per action.")

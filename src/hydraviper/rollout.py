@@ -6,7 +6,7 @@ import numba as nb
 import numpy as np
 
 from hydraviper.data import InputError, Observations, Rollouts
-from hydraviper.protocols import Game, HasClock, KnowsEpisodes, Policy
+from hydraviper.protocols import Game, KnowsEpisodes, Policy, offers
 
 # Episodes stepped at once: few enough for their observations to stay in the cache, many enough to forget Python.
 BLOCK = 2048
@@ -28,7 +28,7 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     running = np.ones(episodes, bool)
     seen: list[Observations] = []
     paid: list[np.ndarray] = []
-    trace = np.full((episodes, game.horizon), np.nan) if isinstance(game, HasClock) else None
+    trace = np.full((episodes, game.horizon), np.nan) if offers(game).scoring.step_minutes is not None else None
     for step in range(game.horizon):
         if record:
             seen.append(observations)
@@ -78,7 +78,7 @@ def _seen(game: Game, observations: Observations, episodes: int) -> Observations
 
 def _plain(game: Game, what: str, array: np.ndarray, shape: tuple[int, ...], kind: type[np.generic]) -> np.ndarray:
     """An array of the right shape and kind; a copy, since a game may use its own again for the next step."""
-    if getattr(game, "compiled", False):
+    if offers(game).compiled:
         return array
     try:
         with np.errstate(over="ignore"):
@@ -92,7 +92,7 @@ def _plain(game: Game, what: str, array: np.ndarray, shape: tuple[int, ...], kin
 
 def _chosen(game: Game, actions: np.ndarray, episodes: int) -> np.ndarray:
     """Actions [B, N] that the game knows; one that is not compiled may know -1, for none."""
-    least = 0 if getattr(game, "compiled", False) else -1
+    least = 0 if offers(game).compiled else -1
     return check_actions(game, actions, episodes, least)
 
 

@@ -216,5 +216,5 @@ def test_one_agent_has_yardsticks():
     import hydraviper
 
     game = hydraviper.make(f"{GAME}:agents=1")
-    for policy in game.yardsticks().values():
+    for policy in game.offers.scoring.yardsticks.values():
         assert hydraviper.play(game, policy, np.arange(3, dtype=np.uint64)).returns.shape == (3, 1)

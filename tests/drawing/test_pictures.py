@@ -220,7 +220,7 @@ def test_drawing_ends_an_episode_and_says_so(street):
 
 
 def test_the_score_of_each_step_is_kept(street):
-    rule = street.yardsticks()["longest queue"]
+    rule = street.offers.scoring.yardsticks["longest queue"]
     here = hydraviper.play(street, rule, SEEDS)
     assert here.trace.shape == (3, 8)
     np.testing.assert_allclose(here.trace.mean(axis=1), street.score.of(here.returns))

@@ -12,6 +12,7 @@ import hydraviper  # noqa: E402
 from hydraviper.data import Agent, Score  # noqa: E402
 from hydraviper.experts import store  # noqa: E402
 from hydraviper.experts.local_q import LocalQExpert  # noqa: E402
+from hydraviper.protocols import Offers, Scoring  # noqa: E402
 from tests.helpers.street import STREET  # noqa: E402
 
 
@@ -101,8 +102,7 @@ def test_exploring_follows_yardsticks_that_act():
             return np.full((1, 2), self.action)
 
     class Guided(Lights):
-        def yardsticks(self):
-            return {"nobody": Always(-1), "first": Always(0)}
+        offers = Offers(Scoring(yardsticks={"nobody": Always(-1), "first": Always(0)}))
 
     settings = dqn.DqnSettings(episodes=2, guided=1.0)
     trainer = dqn._Trainer(Guided(), dqn.Idqn.of(Guided(), 8), settings, None)

@@ -182,7 +182,7 @@ def local_expert(game, kind="network"):
         return LocalQExpert(tuple(NetworkQ(actor) for actor in random_expert(game).actors), {"game": game.name})
     draws = np.random.default_rng(0)
     network = FrapNetwork(tuple(draws.normal(size=shape).astype(np.float32) for shape in SHAPES.values()))
-    pairs = zip(game.served, game.agents, strict=True)
+    pairs = zip(game.offers.graph.served, game.agents, strict=True)
     return LocalQExpert(tuple(FrapQ(network, own, len(agent.features)) for own, agent in pairs), {"game": game.name})
 
 

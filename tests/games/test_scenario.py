@@ -38,7 +38,7 @@ def victim(tmp_path):
 def play(file):
     """Two episodes to their ends: SUMO writes most of its files then."""
     game = hydraviper.make(f"traffic:{file},steps=3")
-    return game, hydraviper.play(game, game.yardsticks()["longest queue"], SEEDS)
+    return game, hydraviper.play(game, game.offers.scoring.yardsticks["longest queue"], SEEDS)
 
 
 def additional(folder, content, name="own.add.xml"):
@@ -57,7 +57,7 @@ def test_no_option_writes(tmp_path, victim, monkeypatch, option):
     assert str(victim) not in " ".join(scenario.Scenario(file).arguments(0))
     if option in ("tripinfo", "l", "save-state.files"):  # the rest are like these
         game, _ = play(file)
-        assert any(option in note for note in game.notes)
+        assert any(option in note for note in game.offers.notes)
     assert victim.read_text() == PRECIOUS
     assert {path.name for path in tmp_path.iterdir()} == {"own.sumocfg", "thesis.txt"}
 
@@ -92,7 +92,7 @@ def test_no_element_writes(tmp_path, victim, kind, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = configuration(tmp_path, additional_files=additional(tmp_path, WRITERS[kind].format(victim)))
     game, _ = play(file)
-    assert "thesis.txt" in game.notes[0]
+    assert "thesis.txt" in game.offers.notes[0]
     assert victim.read_text() == PRECIOUS
     assert {path.name for path in tmp_path.iterdir()} == {"own.add.xml", "own.sumocfg", "thesis.txt"}
 
@@ -133,7 +133,7 @@ def test_what_listens_or_asks_for_another_seed_is_left_out(tmp_path):
     plain = play(configuration(tmp_path))[1]
     game, played = play(configuration(tmp_path, random="true", remote_port=51234, num_clients=2, seed=7, threads=4))
     np.testing.assert_array_equal(played.returns, plain.returns)
-    assert "remote-port" in game.notes[0]
+    assert "remote-port" in game.offers.notes[0]
     again = play(configuration(tmp_path, abs_rand="true"))[1]  # SUMO's other name for it
     np.testing.assert_array_equal(again.returns, plain.returns)
 
@@ -197,7 +197,7 @@ def test_files_that_a_file_reads_are_found_beside_it(tmp_path):
     game, _ = play(file)
     assert tmp_path / "rules.xml" in scenario.files_of(file)
     (tmp_path / "rules.xml").write_text(rules.replace('end="9"', 'end="8"'))
-    assert hydraviper.make(f"traffic:{file},steps=3").content != game.content
+    assert hydraviper.make(f"traffic:{file},steps=3").offers.content != game.offers.content
 
 
 def test_errors_name_the_users_file_and_not_its_copy(call, tmp_path):
@@ -218,7 +218,7 @@ def test_folders_with_odd_names_are_played(tmp_path):
     )
     played = hydraviper.play(
         game := hydraviper.make("traffic", {"file": str(folder / "own.sumocfg"), "steps": 3}),
-        game.yardsticks()["longest queue"],
+        game.offers.scoring.yardsticks["longest queue"],
         SEEDS,
     )
     np.testing.assert_array_equal(played.returns, play(configuration(tmp_path))[1].returns)

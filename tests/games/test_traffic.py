@@ -32,7 +32,7 @@ def street():
 
 
 def longest(game):
-    return game.yardsticks()["longest queue"]
+    return game.offers.scoring.yardsticks["longest queue"]
 
 
 def same(first, second):
@@ -60,8 +60,8 @@ def test_engineers_words(street):
     assert [name.replace("moving", "queue") for name in first.features[8:13]] == list(first.features[3:8])
     assert [name.replace("pressure", "queue") for name in first.features[13:]] == list(first.features[3:8])
     assert len(second.actions) == 2
-    assert street.neighbours == ((0, 1),)
-    assert street.notes == (
+    assert street.offers.graph.neighbours == ((0, 1),)
+    assert street.offers.notes == (
         "street.sumocfg is played without tripinfo-output: rollouts write no files and open no ports.",
     )
 
@@ -84,7 +84,7 @@ def test_every_map_plays(name):
     played = hydraviper.play(game, longest(game), SEEDS[:1])
     assert played.lengths.tolist() == [3]
     assert game.score.of(played.returns)[0] >= 0
-    assert ("does not repeat" in " ".join(game.notes)) == (name == "cologne1")
+    assert ("does not repeat" in " ".join(game.offers.notes)) == (name == "cologne1")
 
 
 def test_a_seed_repeats_exactly(street):
@@ -149,7 +149,7 @@ def test_yellow_only_where_the_phase_changes(street, monkeypatch):
 
 def test_left_alone_a_signal_runs_its_own_plan(street):
     library = simulation.sumo()
-    fixed = street.yardsticks()["fixed time"]
+    fixed = street.offers.scoring.yardsticks["fixed time"]
     observations = street.reset(SEEDS[:1])
     for _ in range(3):
         observations, _, _ = street.step(fixed.act(observations))
@@ -164,7 +164,7 @@ def test_left_alone_a_signal_runs_its_own_plan(street):
 def test_the_restored_phase_runs_in_the_fixed_plan():
     """15 s, yellow, then the 25 s that sumo-rl's file lacks: seconds 18 to 43 of a cycle of 90."""
     game = hydraviper.make("ingolstadt-corridor:steps=6")
-    fixed = game.yardsticks()["fixed time"]
+    fixed = game.offers.scoring.yardsticks["fixed time"]
     played = hydraviper.play(game, fixed, SEEDS[:1], record=True)
     assert played.observations[3][:, :4].argmax(axis=1).tolist() == [0, 1, 1, 3, 3, 0]  # seconds 0, 20, ..., 100
 
@@ -284,9 +284,9 @@ def test_a_signal_with_one_phase_is_left_alone_and_said(tmp_path):
     file = configuration(tmp_path, additional_files=FOLDER / "one-phase.add.xml")
     game = hydraviper.make(f"traffic:{file},steps=3")
     assert [agent.name for agent in game.agents] == ["signal-1"]
-    assert game.notes == ("1 signal has only one green phase and keeps its own program: B.",)
+    assert game.offers.notes == ("1 signal has only one green phase and keeps its own program: B.",)
     settings = hydraviper.Settings(iterations=1, train_budget=1, valid_budget=1, rollouts_per_iteration=1)
-    assert game.notes[0] in hydraviper.distill(game, LongestQueue(longest(game)), settings).ledger.notes
+    assert game.offers.notes[0] in hydraviper.distill(game, LongestQueue(longest(game)), settings).ledger.notes
 
 
 @pytest.mark.parametrize("workers", [1, 2])

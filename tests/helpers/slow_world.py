@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hydraviper.games import catalogue
 
 
@@ -10,7 +12,7 @@ class Slow:
 
     def __init__(self, name):
         self._game = catalogue.make(name)
-        self.width, self.compiled = 1, False
+        self.width, self.offers = 1, replace(self._game.offers, compiled=False)
 
     def __getattr__(self, name):
         if name == "_game":

@@ -32,7 +32,7 @@ def team(derived: bool, depth: int = 5, seed: int = 0) -> TreesFile:
     """Random trees for the agents of a real game."""
     game = hydraviper.make("cooperative-navigation")
     draws = np.random.default_rng(seed)
-    extra = game.derived if derived else [()] * len(game.agents)
+    extra = game.offers.search.derived if derived else [()] * len(game.agents)
     trees = tuple(random_tree(agent, own, depth, draws) for agent, own in zip(game.agents, extra, strict=True))
     return TreesFile(game.name, {}, game.agents, trees, MADE)
 

@@ -13,7 +13,6 @@ import pytest
 
 import hydraviper
 from hydraviper.games import catalogue
-from hydraviper.protocols import HasArena, HasDerived
 from hydraviper.refine import annealing, experience, starts
 from hydraviper.refine.moves import Limits, Mover, Wishes
 from hydraviper.refine.records import RefineSettings
@@ -52,9 +51,8 @@ def random_tree(features: int, actions: int, derived, draws, depth: int = 4) -> 
 def team_of(name: str, seed: int = 0):
     """A game, an expert, random trees for its team, and what they may ask for."""
     game, draws = hydraviper.make(name), np.random.default_rng(seed)
-    assert isinstance(game, HasDerived)
     team = [i for own in game.teams for i in own]
-    derived = tuple(game.derived[i] for i in team)
+    derived = tuple(game.offers.search.derived[i] for i in team)
     plain = tuple(len(game.agents[i].features) for i in team)
     trees = {i: random_tree(plain[a], 5, derived[a], draws) for a, i in enumerate(team)}
     return game, random_expert(game), trees, Vocabulary(plain, derived)
@@ -71,7 +69,6 @@ def team_of(name: str, seed: int = 0):
 )
 def test_an_arena_plays_as_the_game_does(name):
     game, expert, trees, vocabulary = team_of(name)
-    assert isinstance(game, HasArena)
     packed = pack(list(trees.values()), vocabulary, 31)
     arena = game.arena(expert, vocabulary, packed, SEEDS, np.array(game.score.weights))
     played = hydraviper.play(game, hydraviper.Profile(expert, trees), SEEDS)
@@ -272,7 +269,7 @@ def test_experience_values_actions_as_the_equations_do(monkeypatch):
 def test_signals_are_refined_within_their_rollouts(monkeypatch):
     monkeypatch.setattr(experience, "FOREST", 10)
     game = hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=6")
-    expert = LongestQueue(game.yardsticks()["longest queue"])
+    expert = LongestQueue(game.offers.scoring.yardsticks["longest queue"])
     draws = np.random.default_rng(0)
     poor = {i: random_tree(len(own.features), len(own.actions), (), draws, 3) for i, own in enumerate(game.agents)}
     settings = RefineSettings(rollouts=60, depth=3)
@@ -291,7 +288,7 @@ def test_signals_are_refined_within_their_seconds(monkeypatch, seconds):
     """However few they are: then the given trees come back."""
     monkeypatch.setattr(experience, "FOREST", 10)
     game = hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=6")
-    expert = LongestQueue(game.yardsticks()["longest queue"])
+    expert = LongestQueue(game.offers.scoring.yardsticks["longest queue"])
     draws = np.random.default_rng(0)
     poor = {i: random_tree(len(own.features), len(own.actions), (), draws, 3) for i, own in enumerate(game.agents)}
     found = refine(game, expert, poor, hydraviper.LocalEngine(lambda: game), RefineSettings(seconds=seconds, depth=3))
@@ -334,12 +331,13 @@ def test_a_rule_that_assigns_landmarks_becomes_a_tree():
     search = open_search(game, expert, engine, settings, dict(given.students), (), None, lambda *_: None)
     found, _ = starts.script_starts(search)
     trees = found["script: best assignment"]
-    names = [*game.agents[1].features, *(one.name for one in game.derived[1])]
+    names = [*game.agents[1].features, *(one.name for one in game.offers.search.derived[1])]
     assert names[trees[1].feature[0]] == "landmark 0 here and 1 for defender 2 less swapped"
     seeds = rollout_seeds(0, Purpose.EVALUATE, 0, 2000)
+    who = {"expert": {}, "tree": trees, "rule": game.offers.scoring.team_rules["best assignment"]}
     score = {
         name: game.score.of(engine.play(hydraviper.Profile(expert, students), seeds).returns).mean()
-        for name, students in {"expert": {}, "tree": trees, "rule": game.rules()["best assignment"]}.items()
+        for name, students in who.items()
     }
     assert score["rule"] > score["expert"]
     assert score["tree"] > score["expert"]

@@ -437,9 +437,15 @@ def test_a_cell_of_an_older_version_is_still_known(whole):
     assert Cell.from_json(values).key == result.cell.key
 
 
+def play_uncompiled(monkeypatch):
+    """Let particle worlds say that they are not compiled, as games with dear rollouts do."""
+    offers = ParticleWorld._offers
+    monkeypatch.setattr(ParticleWorld, "_offers", lambda *own, **more: replace(offers(*own, **more), compiled=False))
+
+
 def test_dear_cells_go_on_and_share_what_all_of_them_play(call, monkeypatch, whole):
     """As if rollouts were dear: a cell that was stopped is continued, and the expert is evaluated once for all."""
-    monkeypatch.setattr(ParticleWorld, "compiled", False)
+    play_uncompiled(monkeypatch)
     options = ["study", "epsilon", *TINY_STUDY, "--seeds", 1, "--algorithms", "0.3,0.5", "--out"]
     play, played, stop_at = hydraviper.LocalEngine._play_here, [], 40
 
@@ -474,7 +480,7 @@ def test_dear_cells_of_one_seed_take_common_rollouts_from_one_another(call, monk
     arms = "hydraviper-without-ucb,hydraviper (VR-UCB)"
     options = ["study", "ablation", *TINY_STUDY, "--seeds", 1, "--budget", "low", "--algorithms", arms, "--out"]
     assert call(*options, "quick")[0] == 0
-    monkeypatch.setattr(ParticleWorld, "compiled", False)
+    play_uncompiled(monkeypatch)
     play, recorded = hydraviper.LocalEngine._play_here, []
 
     def counted(self, work):

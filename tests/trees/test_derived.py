@@ -30,7 +30,7 @@ def obvious(observation, feature):
 def test_against_an_obvious_twin(name):
     game = hydraviper.make(name)
     random = np.random.default_rng(0)
-    for agent, derived in zip(game.agents, game.derived, strict=True):
+    for agent, derived in zip(game.agents, game.offers.search.derived, strict=True):
         seen = random.normal(size=(50, len(agent.features))).astype(np.float32)
         out = extend(seen, derived)
         np.testing.assert_array_equal(out[:, : seen.shape[1]], seen)
@@ -41,8 +41,8 @@ def test_against_an_obvious_twin(name):
 def test_distances_are_what_their_names_say():
     game = hydraviper.make("cooperative-navigation")
     seen = game.reset(np.arange(20, dtype=np.uint64))
-    names = [feature.name for feature in game.derived[0]]
-    values = dict(zip(names, extend(seen[0], game.derived[0])[:, seen[0].shape[1] :].T, strict=True))
+    names = [feature.name for feature in game.offers.search.derived[0]]
+    values = dict(zip(names, extend(seen[0], game.offers.search.derived[0])[:, seen[0].shape[1] :].T, strict=True))
     own = np.linalg.norm(game.landmarks[:, 2] - game.positions[:, 0], axis=1)
     other = np.linalg.norm(game.landmarks[:, 2] - game.positions[:, 1], axis=1)
     np.testing.assert_allclose(values["distance to landmark 2"], own, rtol=1e-5)

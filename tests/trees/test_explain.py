@@ -279,7 +279,7 @@ def test_observations_that_are_none(text, sentence):
 def test_a_real_game_is_explained_quickly():
     game = hydraviper.make("cooperative-navigation")
     draws = np.random.default_rng(0)
-    tree = random_tree(game.agents[0], game.derived[0], 4, draws)
+    tree = random_tree(game.agents[0], game.offers.search.derived[0], 4, draws)
     seen = game.reset(np.arange(3, dtype=np.uint64))[0]
     for row in seen:
         for change in explain(game.agents[0], tree, row).changes:

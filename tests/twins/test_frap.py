@@ -65,7 +65,7 @@ def test_signals_learn_from_the_pressure_that_is_left(scene):
 
 def test_a_short_training_of_a_street(navigation):
     street = hydraviper.make(STREET)
-    assert [own.shape for own in street.served] == [
+    assert [own.shape for own in street.offers.graph.served] == [
         (len(agent.actions), (len(agent.features) - len(agent.actions)) // 3) for agent in street.agents
     ]
     settings = replace(mplight.RECOMMENDED, episodes=3, evaluation_episodes=1, finalists=1)

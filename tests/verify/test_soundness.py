@@ -80,7 +80,7 @@ def fits(pattern: str, name: str) -> bool:
 def limits(game: Any, i: int, name: str) -> tuple[float, float]:
     """A feature's least and largest value, by the game's own word."""
     low, high = -1e6, 1e6
-    for domain in game.knowledge.domains:
+    for domain in game.offers.knowledge.domains:
         whose = any(fits(pattern, game.agents[i].name) for pattern in domain.agent)
         if whose and any(fits(pattern, name) for pattern in domain.features):
             low = max(low, -1e6 if domain.least is None else float(np.float32(domain.least)))
@@ -134,7 +134,7 @@ def test_what_a_game_says_of_its_values_is_true(spec):
             low, high = limits(game, i, name)
             assert low <= seen[i][:, k].min()
             assert seen[i][:, k].max() <= high
-    cases = [case for fact in game.knowledge.facts for case in comparisons(game, fact)]
+    cases = [case for fact in game.offers.knowledge.facts for case in comparisons(game, fact)]
     columns = {i: {name: k for k, name in enumerate(game.agents[i].features)} for i in students}
     for row in np.random.default_rng(2).choice(len(seen[0]), 25):
         for case in cases:
@@ -227,7 +227,7 @@ class Geometry:
                 low, high = limits(game, i, name)
                 self.solver.add(variable >= low, variable <= high)
         room = 0.0 if margin > 0 else 1e-3  # far more than rounding
-        for fact in game.knowledge.facts:
+        for fact in game.offers.knowledge.facts:
             for case in comparisons(game, fact):
                 self.solver.add(z3.Or(*(z3.And(*(self._fact(one, room) for one in part)) for part in case)))
 
@@ -296,7 +296,7 @@ class Crossing:
     def __init__(self, game: Any, i: int, tree: Tree) -> None:
         import z3
 
-        self.z3, self.tree, self.served = z3, tree, np.asarray(game.served[i])
+        self.z3, self.tree, self.served = z3, tree, np.asarray(game.offers.graph.served[i])
         phases, movements = self.served.shape
         names = [z3.Int(name) for name in game.agents[i].features]
         self.names, self.queues = names, names[phases : phases + movements]
@@ -335,7 +335,7 @@ def test_signals_are_proved_again():
         tree = random_tree(draw, len(agent.features), len(agent.actions))
         students[i] = replace(tree, threshold=np.where(tree.feature == LEAF, 0, tree.threshold * 8 + 8).astype("f"))
     seen = observations_of(game, students, 1)
-    for i, (phases, movements) in enumerate(np.asarray(served).shape for served in game.served):
+    for i, (phases, movements) in enumerate(np.asarray(served).shape for served in game.offers.graph.served):
         flags, counts = seen[i][:, :phases], seen[i][:, phases:]
         assert set(np.unique(flags)) <= {0, 1}
         assert (flags.sum(axis=1) <= 1).all()

@@ -21,7 +21,7 @@ from hydraviper.data import InputError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
 from hydraviper.games import catalogue
-from hydraviper.protocols import Game, HasDerived
+from hydraviper.protocols import Game, offers
 from hydraviper.runs import distil as runs
 from hydraviper.settings import (
     BUDGET,
@@ -200,7 +200,7 @@ def constraints_for(game: Game, path: Path, settings: Settings) -> Constraints:
     if own is not None and not own.properties:
         raise InputError(f"{path} has no property to keep to: write [[property]] (docs/verify.md).")
     made = Constraints(rules_for(game, own), "shipped" if own is None else own.source)
-    derived = game.derived if settings.features == "derived" and isinstance(game, HasDerived) else ()
+    derived = offers(game).search.derived if settings.features == "derived" else ()
     made.check(settings.depth, settings.most_leaves, dict(enumerate(derived)))
     return made
 

@@ -32,7 +32,7 @@ from hydraviper.engines.local import LocalEngine
 from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.networks import CriticExpert
-from hydraviper.protocols import Engine, Game, Policy
+from hydraviper.protocols import Engine, Game, Policy, offers
 from hydraviper.runs.distil import subject
 from hydraviper.runs.folder import check_new_file
 from hydraviper.settings import CRITIC_ROLLOUTS, UPDATES
@@ -113,7 +113,7 @@ def _discount(about: Mapping[str, Any]) -> dict[str, float]:
 
 def _remembered(game: Game, engine: LocalEngine, journal: Path) -> Engine:
     """Where rollouts take seconds, those of an interrupted fit are not played again."""
-    if getattr(game, "compiled", False):
+    if offers(game).compiled:
         return engine
     return RememberedEngine(engine, journal, subject(game), store.policy_digest)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from hydraviper.data import InputError, Rollouts
 from hydraviper.engines.workers import Done, Work, Workers
-from hydraviper.protocols import Game, Policy
+from hydraviper.protocols import Game, Policy, offers
 from hydraviper.rollout import play
 
 CHUNK = 512  # episodes per piece of work, where a game can step that many at once
@@ -33,7 +33,7 @@ class LocalEngine:
         self.workers = workers
         self._game = make_game()
         self._make_game = make_game
-        self._compiled = getattr(self._game, "compiled", False)
+        self._compiled = offers(self._game).compiled
         if workers > 1 and self._compiled and make_game() is self._game:
             raise InputError("several workers need a game each: pass a function that makes a new game every time.")
         self._threads: ThreadPoolExecutor | None = None

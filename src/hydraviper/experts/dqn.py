@@ -22,7 +22,7 @@ from hydraviper.experts import networks
 from hydraviper.experts.layers import Network, forward, fresh_network
 from hydraviper.experts.local_q import LocalQ, LocalQExpert, NetworkQ
 from hydraviper.experts.replay import Replay, Samples
-from hydraviper.protocols import Engine, Game, HasYardsticks
+from hydraviper.protocols import Engine, Game, offers
 from hydraviper.rollout import play
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 
@@ -209,7 +209,7 @@ class _Trainer:
         self.replay = Replay(self.features, len(game.agents), min(settings.replay, steps))
         self.warmup = min(settings.warmup, steps // 10)
         self.random = generator(settings.seed, Purpose.EXPERT_TRAINING, 0)
-        rules = game.yardsticks() if isinstance(game, HasYardsticks) else {}
+        rules = offers(game).scoring.yardsticks
         start = game.reset(rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 0, 1)) if rules else []
         # a rule that leaves signals to themselves names no action to learn about
         self.guides = [rule for rule in rules.values() if (rule.act(start) >= 0).all()]

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hydraviper.data import Team
-from hydraviper.protocols import Game
+from hydraviper.protocols import Game, offers
 
 Network = list[tuple[jax.Array, jax.Array]]  # per layer: weight [in, out], bias [out]; ReLU between
 
@@ -31,7 +31,7 @@ class Sizes(NamedTuple):
         opponents = tuple(sorted(set(range(len(game.agents))).difference(*game.teams)))
         teams = game.teams if share_team_reward else [(i,) for team in game.teams for i in team]
         features, actions = zip(*((len(agent.features), len(agent.actions)) for agent in game.agents), strict=True)
-        secrets = getattr(game, "secrets", ())
+        secrets = offers(game).secrets
         public = tuple(tuple(name not in secrets for name in agent.features) for agent in game.agents)
         return Sizes(features, actions, (*teams, *((i,) for i in opponents)), opponents, public)
 

@@ -15,7 +15,7 @@ from hydraviper.data import InputError, Observations
 from hydraviper.experts import frap
 from hydraviper.experts.dqn import DqnSettings
 from hydraviper.experts.frap import FrapNetwork, FrapQ
-from hydraviper.protocols import Game, HasPhases
+from hydraviper.protocols import Game, offers
 
 Layers = dict[str, jax.Array]  # by the names of frap.SHAPES
 
@@ -49,10 +49,11 @@ class Mplight:
     @staticmethod
     def of(game: Game) -> Mplight:
         """Read the phases of a game of signals."""
-        if not isinstance(game, HasPhases):
+        served = offers(game).graph.served
+        if served is None:
             raise InputError(f"mplight trains traffic signals, and {game.name} has none: choose another algorithm.")
-        served = tuple(tuple(tuple(map(bool, phase)) for phase in signal.tolist()) for signal in game.served)
-        return Mplight(served, tuple(len(agent.features) for agent in game.agents))
+        phases = tuple(tuple(tuple(map(bool, phase)) for phase in signal.tolist()) for signal in served)
+        return Mplight(phases, tuple(len(agent.features) for agent in game.agents))
 
     def fresh(self, random: np.random.Generator) -> Layers:
         """Glorot's uniform weights, no bias."""

@@ -21,7 +21,7 @@ from hydraviper.experts.frap import SHAPES, FrapNetwork, FrapQ
 from hydraviper.experts.local_q import LocalQExpert, NetworkQ
 from hydraviper.experts.networks import CriticExpert, Network, NetworkExpert
 from hydraviper.profile import Profile
-from hydraviper.protocols import Game, HasYardsticks, Policy, Student
+from hydraviper.protocols import Game, Policy, Student, offers
 from hydraviper.trees.file import write_whole
 from hydraviper.trees.tree import Tree
 
@@ -201,7 +201,7 @@ def _with_rule(expert: StoredExpert, game: Game) -> StoredExpert:
 
 def yardstick(game: Game, name: str) -> Yardstick:
     """A game's yardstick by its name."""
-    rules = game.yardsticks() if isinstance(game, HasYardsticks) else {}
+    rules = offers(game).scoring.yardsticks
     if name not in rules:
         known = f"choose one of {', '.join(rules)}" if rules else "it has none"
         raise InputError(f"{game.name} has no yardstick {name!r}: {known}.")

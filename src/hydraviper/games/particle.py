@@ -29,7 +29,7 @@ from hydraviper.kernels.particles import (
     reward_deception,
     reward_navigation,
 )
-from hydraviper.protocols import Policy, Student
+from hydraviper.protocols import Offers, Scoring, Search
 from hydraviper.settings import Range
 
 ACTIONS = ("stay", "left", "right", "down", "up")
@@ -46,7 +46,6 @@ class ParticleWorld:
     agents: tuple[Agent, ...]
     teams: tuple[Team, ...]
     recommended = Recommended()
-    compiled = True  # its kernels let go of the interpreter, so threads are enough to play in parallel
 
     def __init__(self, agents: int, landmarks: int, collide: bool, physics: str, horizon: int) -> None:
         if physics not in PHYSICS:
@@ -118,6 +117,16 @@ class ParticleWorld:
             ways.append([place.get(name) for name in renamed])
         return [np.array(way) for way in ways if None not in way and len(way) == len(place)]
 
+    def _offers(
+        self,
+        derived: tuple[tuple[Derived, ...], ...],
+        knowledge: Knowledge,
+        scoring: Scoring,
+        secrets: tuple[str, ...] = (),
+    ) -> Offers:
+        search = Search(derived, self.arena, self.alike)
+        return Offers(scoring, search, knowledge=knowledge, secrets=secrets, compiled=True)
+
     def _begin(self) -> None: ...
 
     def _observe(self) -> Observations:
@@ -139,7 +148,7 @@ class CooperativeNavigation(ParticleWorld):
         self.agents = tuple(_navigator(i, agents) for i in range(agents))
         self.teams: tuple[Team, ...] = (tuple(range(agents)),)
         marks = {k: 4 + 2 * k for k in range(agents)}
-        self.derived = tuple(
+        derived = tuple(
             _to_landmarks(marks, _others([f"agent {j}" for j in range(agents) if j != i], 4 + 2 * agents))
             + _coasting(marks)
             for i in range(agents)
@@ -152,15 +161,11 @@ class CooperativeNavigation(ParticleWorld):
             weights=(-2.0 if self.mpe2 else -1.0,) * agents,
             offset=float(agents * horizon) if self.mpe2 else 0.0,
         )
-
-    @property
-    def knowledge(self) -> Knowledge:
-        """What is true of every observation."""
-        return particle_facts.navigation(self.sizes[0], *self.farthest())
-
-    def yardsticks(self) -> Mapping[str, Policy]:
-        """Simple rules for every agent."""
-        return scripts.navigators(len(self.agents))
+        self.offers = self._offers(
+            derived,
+            particle_facts.navigation(agents, *self.farthest()),
+            Scoring(yardsticks=scripts.navigators(agents)),
+        )
 
     def _observe(self) -> Observations:
         agents = self.sizes[0]
@@ -176,7 +181,6 @@ class PhysicalDeception(ParticleWorld):
     """Defenders cover the goal without giving it away to an adversary that does not know it (`simple_adversary`)."""
 
     name = "physical-deception"
-    secrets = ("goal dx", "goal dy")  # whoever acts on them gives the goal away to the adversary
     recommended = Recommended(ucb_scale=2.0)
 
     def __init__(self, defenders: int = 2, physics: str = "original", horizon: int = 25) -> None:
@@ -188,7 +192,7 @@ class PhysicalDeception(ParticleWorld):
         self.teams: tuple[Team, ...] = (tuple(range(1, defenders + 1)),)
         words = [name.replace("-", " ") for name in names]
         first = [0, *(2,) * defenders]  # defenders see the goal before the landmarks
-        self.derived = tuple(
+        derived = tuple(
             _to_landmarks(
                 {k: first[i] + 2 * k for k in range(defenders)},
                 _others([word for j, word in enumerate(words) if j != i], first[i] + 2 * defenders),
@@ -197,20 +201,12 @@ class PhysicalDeception(ParticleWorld):
         )
         weights = (0.0, *(1.0 / defenders,) * defenders)
         self.score = Score("defender reward", "", lower_is_better=False, weights=weights)
-
-    @property
-    def knowledge(self) -> Knowledge:
-        """What is true of every observation of a defender."""
-        agents, landmarks = self.sizes
-        return particle_facts.deception(range(1, agents), landmarks, self.farthest()[0])
-
-    def rules(self) -> Mapping[str, Mapping[int, Student]]:
-        """Defenders that guard the landmarks without looking at the goal."""
-        return scripts.defenders(len(self.agents) - 1)
-
-    def opponents(self) -> Mapping[str, Mapping[int, Student]]:
-        """Adversaries that do not learn."""
-        return scripts.adversaries(len(self.agents) - 1)
+        self.offers = self._offers(
+            derived,
+            particle_facts.deception(range(1, defenders + 1), defenders, self.farthest()[0]),
+            Scoring(team_rules=scripts.defenders(defenders), opponents=scripts.adversaries(defenders)),
+            secrets=("goal dx", "goal dy"),
+        )
 
     def measures(self) -> Mapping[str, np.ndarray]:
         """How far the adversary stayed from the goal: a weak adversary flatters the defenders."""

@@ -18,7 +18,7 @@ from hydraviper.games import intersection, road_map, road_network, simulation, t
 from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Scenario
 from hydraviper.games.traffic_rules import LEAVE
-from hydraviper.protocols import Policy
+from hydraviper.protocols import Graph, Offers, Policy, Scoring, Search
 from hydraviper.settings import Range
 
 RECOMMENDED = Recommended(
@@ -29,6 +29,7 @@ SECONDS_PER_STEP = Range(1, 3600, "a signal needs time to switch", "a signal tha
 YELLOW = Range(0, 60, "0 is no yellow at all", "nobody drives meanwhile")
 REACH = Range(0, 10_000, "it is in metres", "no queue is as long as 10 km")
 MOVING = Range(0, 1, "0 hides moving vehicles, 1 shows them", "0 hides moving vehicles, 1 shows them")
+JAM_MULTIPLE = 3.0  # an episode is jammed if its mean queue is above this many times the best yardstick's median
 
 
 class Traffic:
@@ -41,8 +42,6 @@ class Traffic:
     """
 
     width = 1
-    compiled = False
-    jam_multiple = 3.0  # an episode is jammed when its mean queue is above this many times the best yardstick's median
 
     def __init__(
         self,
@@ -61,10 +60,8 @@ class Traffic:
         own = {"steps": steps, "seconds_per_step": seconds_per_step, "yellow": yellow, "reach": reach, "moving": moving}
         self.parameters: Mapping[str, Any] = {**parameters, **own}
         self.horizon = steps
-        self.step_minutes = seconds_per_step / 60
         self._seconds, self._yellow = seconds_per_step, yellow
         self._sumo = simulation.load(scenario, 0, self)
-        self.content = scenario.content
         with simulation.complaints(f"SUMO cannot tell the signals of {scenario.file}"):
             self.network = road_network.read(self._sumo, reach)
         signals = self.network.signals
@@ -73,16 +70,20 @@ class Traffic:
             raise InputError(f"{scenario.file} has {what}: pass a network with a signal that can choose.")
         self.agents = tuple(_agent(i, signal, bool(moving)) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
-        self.neighbours = self.network.neighbours
-        self.served = tuple(_served(signal) for signal in signals)
-        self.derived = tuple(_differences(served) for served in self.served)
-        self.notes = (*_notes(self.network), *_left_out(scenario))
-        self.knowledge = traffic_facts.knowledge(self.agents)
         self.score = Score("stopped vehicles", "vehicles", True, (-1.0 / steps,) * len(signals))
         self._lanes, self._sees_moving = _lanes(signals), bool(moving)
         self._own, self._ahead, self._queues = _counting(signals, self._lanes)
+        served = tuple(_served(signal) for signal in signals)
+        self.offers = Offers(
+            Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=seconds_per_step / 60),
+            Search(derived=tuple(_differences(of_signal) for of_signal in served)),
+            Graph(self.network.neighbours, served),
+            knowledge=traffic_facts.knowledge(self.agents),
+            notes=(*_notes(self.network), *_left_out(scenario)),
+            content=scenario.content,
+        )
 
-    def yardsticks(self) -> Mapping[str, Policy]:
+    def _yardsticks(self) -> Mapping[str, Policy]:
         """What runs today, and two rules that need no training."""
         signals = self.network.signals
         return {

@@ -48,7 +48,8 @@ def resco(
         raise InputError(f"there is no RESCO map {map!r}: choose one of {', '.join(MAPS)}.")
     parameters = {"map": map}
     game = Traffic("resco", _scenario(map), parameters, RECOMMENDED, steps, seconds_per_step, yellow, reach, moving)
-    game.notes += tuple(note for name, note in _UNSTEADY.items() if name == map)
+    if map in _UNSTEADY:
+        game.offers = replace(game.offers, notes=(*game.offers.notes, _UNSTEADY[map]))
     return game
 
 

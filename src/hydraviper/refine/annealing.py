@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hydraviper.data import InputError
-from hydraviper.protocols import HasAlikeAgents, HasArena
+from hydraviper.protocols import offers
 from hydraviper.refine.moves import Mover, Wishes, graft, reached
 from hydraviper.refine.records import HELD_OUT, SEARCH, Found, Search, Trees
 from hydraviper.refine.starts import script_starts
@@ -64,7 +64,8 @@ def legs(search: Search) -> tuple[Leg, ...]:
 
 def possible(search: Search) -> bool:
     """Tell whether the game plays these trees in an arena."""
-    return isinstance(search.game, HasArena) and _arena(search, _packed(search, search.given), 0, 2) is not None
+    has_arena = offers(search.game).search.arena is not None
+    return has_arena and _arena(search, _packed(search, search.given), 0, 2) is not None
 
 
 def search(search: Search) -> Found:
@@ -218,8 +219,9 @@ def _mixed(search: Search, trees: Packed, donors: list[Packed], number: int) -> 
 
 def _readings(search: Search, b: int, a: int) -> list[np.ndarray]:
     """How member b's features can be read as member a's."""
-    if isinstance(search.game, HasAlikeAgents):
-        return search.game.alike(search.team[b], search.team[a])
+    alike = offers(search.game).search.alike
+    if alike is not None:
+        return alike(search.team[b], search.team[a])
     return [np.arange(search.vocabulary.plain[a])] if a == b else []
 
 
@@ -364,8 +366,10 @@ def _affordable(search: Search, episodes: int, part: float) -> int:
 
 def _arena(search: Search, trees: Packed, use: int, episodes: int, number: int = 0) -> Any:
     weights = search.sign * np.array(search.game.score.weights)
-    game: Any = search.game
-    return game.arena(search.expert, search.vocabulary, trees, search.seeds(use, number, episodes), weights)
+    arena = offers(search.game).search.arena
+    if arena is None:
+        return None
+    return arena(search.expert, search.vocabulary, trees, search.seeds(use, number, episodes), weights)
 
 
 def _packed(search: Search, trees: Trees) -> Packed:

@@ -18,7 +18,7 @@ import numpy as np
 
 from hydraviper.data import Observations
 from hydraviper.profile import Profile
-from hydraviper.protocols import HasYardsticks
+from hydraviper.protocols import offers
 from hydraviper.refine.experience import Experience
 from hydraviper.refine.moves import Mover, Wishes
 from hydraviper.refine.records import HELD_OUT, SEARCH, Found, Search, Trees
@@ -146,7 +146,7 @@ def _grown(search: Search, met: _Met) -> Trees:
 def _rules(search: Search, met: _Met) -> dict[str, Trees]:
     """The game's own rules as trees, from what they would have done."""
     named: dict[str, Trees] = {}
-    for name, policy in search.game.yardsticks().items() if isinstance(search.game, HasYardsticks) else ():
+    for name, policy in offers(search.game).scoring.yardsticks.items():
         labels = policy.act(met.observations)
         if labels.min() >= 0 and any((labels[:, i] != labels[0, i]).any() for i in search.team):
             weights = np.ones(len(labels))

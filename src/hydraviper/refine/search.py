@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from hydraviper.data import Derived, Estimate, InputError, Progress
 from hydraviper.profile import Profile
-from hydraviper.protocols import Engine, Expert, Game, HasArena, HasDerived, Student
+from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.refine import annealing, racing
 from hydraviper.refine.moves import Limits
 from hydraviper.refine.records import COUNTING, Allowed, Refined, RefineSettings, Search
@@ -87,7 +87,7 @@ def _search(
     progress: Progress,
 ) -> Search:
     if settings.seconds is None and settings.rollouts is None:
-        cheap = isinstance(game, HasArena)
+        cheap = offers(game).search.arena is not None
         settings = RefineSettings(
             **{**vars(settings), **({"seconds": DEFAULT_SECONDS} if cheap else {"rollouts": DEFAULT_ROLLOUTS})}
         )
@@ -118,9 +118,9 @@ def _fits(tree: Tree, limits: Limits) -> bool:
 def _offered(game: Game, features: str) -> Sequence[tuple[Derived, ...]]:
     if features == "plain":
         return [()] * len(game.agents)
-    if not isinstance(game, HasDerived):
+    if not offers(game).search.derived:
         raise InputError(f"{game.name} names no derived features: use --features plain.")
-    return game.derived
+    return offers(game).search.derived
 
 
 def _with_counts(search: Search, trees: dict[int, Tree]) -> tuple[dict[int, Tree], int]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hydraviper.data import Observations, Team
 from hydraviper.profile import Profile
-from hydraviper.protocols import HasRules, HasYardsticks, Policy, Student
+from hydraviper.protocols import Policy, Student, offers
 from hydraviper.refine.records import SEARCH, Search, Trees
 from hydraviper.trees import cart
 from hydraviper.trees.bins import Bins
@@ -35,10 +35,9 @@ class _Rule:
 
 def _rules(search: Search) -> dict[str, Policy]:
     """What the game knows: policies for everybody, and rules for the teams, whose opponents play the expert."""
-    game = search.game
-    everybody = dict(game.yardsticks()) if isinstance(game, HasYardsticks) else {}
-    teams = game.rules() if isinstance(game, HasRules) else {}
-    return everybody | {name: Profile(search.expert, own) for name, own in teams.items()}
+    scoring = offers(search.game).scoring
+    team_rules = {name: Profile(search.expert, scripts) for name, scripts in scoring.team_rules.items()}
+    return {**scoring.yardsticks, **team_rules}
 
 
 def script_starts(search: Search) -> tuple[dict[str, Trees], int]:
@@ -77,7 +76,7 @@ def _imitate(search: Search, policy: Policy, episodes: int, number: int) -> Tree
             bins[a].append(features)
             own, count = np.ascontiguousarray(wanted[:, i]), len(search.game.agents[i].actions)
             tree = cart.grow(bins[a], own, np.ones(len(own)), count, search.limits.depth, search.limits.leaves)
-            if isinstance(search.game, HasRules) and search.limits.leaves is None:
+            if offers(search.game).scoring.team_rules and search.limits.leaves is None:
                 plain = len(search.game.agents[i].features)
                 seen[a].append(features[:, plain:])
                 tree = _look_ahead(tree, bins[a], plain, np.concatenate(seen[a]), own, count, search.limits.depth)

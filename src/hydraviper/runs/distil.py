@@ -22,7 +22,7 @@ from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.profile import Profile
-from hydraviper.protocols import Engine, Game, HasContent
+from hydraviper.protocols import Engine, Game, offers
 from hydraviper.refine.records import Allowed, Refined, RefineSettings
 from hydraviper.refine.search import refine
 from hydraviper.runs import evaluate as evaluation
@@ -120,8 +120,9 @@ def subject(game: Game) -> str:
 
 def _identity(game: Game) -> dict[str, Any]:
     """A game by name, by parameters, and by the content of the files that it was made from."""
-    content = {"content": game.content} if isinstance(game, HasContent) else {}
-    return {"name": game.name, "parameters": dict(game.parameters), **content}
+    content = offers(game).content
+    files = {} if content is None else {"content": content}
+    return {"name": game.name, "parameters": dict(game.parameters), **files}
 
 
 def execute(
@@ -142,7 +143,7 @@ def execute(
     start = time.perf_counter()
     ledger = Ledger(folder / "ledger.jsonl")
     place = engine
-    if isinstance(engine, PiecewiseEngine) and not getattr(run.game, "compiled", False):  # else playing is quicker
+    if isinstance(engine, PiecewiseEngine) and not offers(run.game).compiled:  # else playing is quicker
         others = () if shared is None else sorted(shared.glob("*.journal"))
         about = subject(run.game), store.policy_digest, ledger.charge
         place = RememberedEngine(engine, folder / JOURNAL, *about, others)

@@ -16,7 +16,7 @@ from hydraviper.data import Estimate, InputError, Rollouts
 from hydraviper.drawing import pictures
 from hydraviper.drawing.report import render_report
 from hydraviper.profile import Profile
-from hydraviper.protocols import Engine, Expert, Game, HasClock, HasDerived, HasOpponents
+from hydraviper.protocols import Engine, Expert, Game, offers
 from hydraviper.runs.evaluate import over_time, score_fields
 from hydraviper.runs.folder import held
 from hydraviper.seeding import Purpose, rollout_seeds
@@ -70,7 +70,8 @@ def measure(trees: TreesFile, agent: str, wish: Wish, bench: Bench, summary: Map
     EPISODES.check("--episodes", bench.episodes)
     place, students = trees.place(agent), trees.students(bench.game)
     member = [own.name for own in bench.game.agents].index(agent)
-    offered = bench.game.derived[member] if isinstance(bench.game, HasDerived) else ()
+    derived = offers(bench.game).search.derived
+    offered = derived[member] if derived else ()
     edited = edit.apply(wish, trees.agents[place], trees.trees[place], offered)
     seeds = rollout_seeds(bench.seed, Purpose.EVALUATE, 0, bench.episodes)
     before = bench.engine.play(Profile(bench.expert, students), seeds)
@@ -289,16 +290,16 @@ def _fields(summary: Mapping[str, Any], bench: Bench, students: Mapping[int, Tre
             name: {**sides, "trees": _plain(Estimate.of(played.measures[name]))} if name in played.measures else sides
             for name, sides in summary["measures"].items()
         }
-    if "over_time" in summary and isinstance(bench.game, HasClock):
-        new, old = over_time(bench.game, bench.game.step_minutes, {"trees": played}), summary["over_time"]
+    scoring = offers(bench.game).scoring
+    if "over_time" in summary and scoring.step_minutes is not None:
+        new, old = over_time(bench.game, scoring.step_minutes, {"trees": played}), summary["over_time"]
         fields["over_time"] = {**old, "policies": {**old["policies"], **new["policies"]}}
-    if "opponents" in summary and isinstance(bench.game, HasOpponents):
+    if "opponents" in summary:
         seeds = rollout_seeds(bench.seed, Purpose.EVALUATE, 0, bench.episodes)
-        scripts = bench.game.opponents()
         fields["opponents"] = {
-            name: {**sides, "trees": _score(bench, {**students, **scripts[name]}, seeds)}
+            name: {**sides, "trees": _score(bench, {**students, **scoring.opponents[name]}, seeds)}
             for name, sides in summary["opponents"].items()
-            if name in scripts
+            if name in scoring.opponents
         }
     return fields
 

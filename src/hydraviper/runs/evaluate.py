@@ -10,7 +10,7 @@ import numpy as np
 
 from hydraviper.data import Estimate, Rollouts
 from hydraviper.profile import Profile
-from hydraviper.protocols import CanJam, Engine, Expert, Game, HasClock, HasOpponents, HasYardsticks, Student
+from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import EPISODES
 
@@ -30,11 +30,10 @@ def play_references(game: Game, expert: Expert, engine: Engine, episodes: int, s
     """Play the expert and the game's yardsticks on the seeds of an evaluation."""
     EPISODES.check("--episodes", episodes)
     seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, episodes)
-    rules = game.yardsticks() if isinstance(game, HasYardsticks) else {}
     return References(
         seeds,
         engine.play(Profile(expert), seeds),
-        {name: engine.play(policy, seeds) for name, policy in rules.items()},
+        {name: engine.play(policy, seeds) for name, policy in offers(game).scoring.yardsticks.items()},
     )
 
 
@@ -71,15 +70,16 @@ def evaluate(
     if references.yardsticks:
         fields["yardsticks"] = {name: _estimate(game, played, jam) for name, played in references.yardsticks.items()}
     who = {**({"trees": trees} if students else {}), "expert": teacher, **references.yardsticks}
-    if isinstance(game, HasClock):
-        fields["over_time"] = over_time(game, game.step_minutes, who)
-    if isinstance(game, HasOpponents):
+    scoring = offers(game).scoring
+    if scoring.step_minutes is not None:
+        fields["over_time"] = over_time(game, scoring.step_minutes, who)
+    if scoring.opponents:
         fields["opponents"] = {
             name: {
                 "trees": _estimate(game, engine.play(Profile(expert, {**students, **rules}), seeds)),
                 "expert": _estimate(game, engine.play(Profile(expert, rules), seeds)),
             }
-            for name, rules in game.opponents().items()
+            for name, rules in scoring.opponents.items()
         }
     return fields
 
@@ -136,10 +136,11 @@ def jam_threshold(game: Game, references: References) -> float | None:
 
     None for a game that cannot jam, or one whose yardsticks have no score above zero to multiply.
     """
-    if not isinstance(game, CanJam) or not game.score.lower_is_better or not references.yardsticks:
+    multiple = offers(game).scoring.jam_multiple
+    if multiple is None or not game.score.lower_is_better or not references.yardsticks:
         return None
     best = min(float(np.median(game.score.of(played.returns))) for played in references.yardsticks.values())
-    return best * game.jam_multiple if best > 0 else None
+    return best * multiple if best > 0 else None
 
 
 def _estimate(game: Game, rollouts: Rollouts, jam: float | None = None) -> dict[str, float]:

@@ -11,6 +11,7 @@ import numpy as np
 from hydraviper.data import InputError, Team
 from hydraviper.experts.local_q import LocalQExpert
 from hydraviper.profile import Profile
+from hydraviper.protocols import offers
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 from hydraviper.steps.task import Task
 
@@ -63,7 +64,7 @@ def at_random(task: Task, team: Team) -> list[Team]:
 def graph_metis(task: Task, team: Team) -> list[Team]:
     """METIS on the game's own graph of neighbours (a road network)."""
     _check_size(task, team)
-    edges = getattr(task.game, "neighbours", None)
+    edges = offers(task.game).graph.neighbours
     if edges is None:
         raise InputError(f"{task.game.name} has no graph of neighbours: choose another --partition.")
     weights = np.zeros((len(task.game.agents),) * 2, int)

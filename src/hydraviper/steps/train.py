@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import Dataset, Derived, InputError
-from hydraviper.protocols import HasDerived, Student
+from hydraviper.protocols import Student, offers
 from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.task import Task
 from hydraviper.trees import cart, ensembles, joint
@@ -136,9 +136,10 @@ def asked(task: Task, agent: int) -> tuple[Derived, ...]:
     """The derived features that an agent's tree may ask for."""
     if task.settings.features == "plain":
         return ()
-    if not isinstance(task.game, HasDerived):
+    derived = offers(task.game).search.derived
+    if not derived:
         raise InputError(f"{task.game.name} names no derived features: use --features plain.")
-    return task.game.derived[agent]
+    return derived[agent]
 
 
 def _share(task: Task, counts: np.ndarray, draws: np.random.Generator) -> np.ndarray:

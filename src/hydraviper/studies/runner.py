@@ -31,7 +31,7 @@ from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.games import catalogue
-from hydraviper.protocols import Game
+from hydraviper.protocols import Game, offers
 from hydraviper.refine.records import RefineSettings
 from hydraviper.refine.search import refine
 from hydraviper.runs import distil as runs
@@ -269,7 +269,7 @@ def _scratch(job: Job) -> Iterator[Path]:
 def _run_into(place: Path, job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> dict[str, Any]:
     cell = job.cell
     run = runs.Run(game, expert, VARIANTS[cell.algorithm], cell.settings)
-    known = None if getattr(game, "compiled", False) else lambda: _references(job, game, expert, engine)
+    known = None if offers(game).compiled else lambda: _references(job, game, expert, engine)
     seed = f"rollouts-{game.name}-{cell.expert_hash}-{cell.settings.seed}"
     shared = job.folder / RUNNING / seed if job.shares else None
     summary = runs.execute(run, place, engine, cell.episodes, cell.command, lambda step, done, of: None, known, shared)

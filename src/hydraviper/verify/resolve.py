@@ -14,7 +14,7 @@ from hydraviper.data import Agent, Derived, Domain, Each, Fact, InputError, Know
 from hydraviper.expressions.expression import All, Condition, Some
 from hydraviper.expressions.names import Vocabulary, fill, found, matches, nearest, star
 from hydraviper.expressions.reading import conditions
-from hydraviper.protocols import Game, HasDerived, HasKnowledge, HasPhases
+from hydraviper.protocols import Game, offers
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
 from hydraviper.verify.properties import Names, Properties, Property, RuleText, shipped
@@ -37,10 +37,11 @@ class Scene:
     @staticmethod
     def of(game: Game) -> Scene:
         """A game's own."""
-        derived = game.derived if isinstance(game, HasDerived) else ((),) * len(game.agents)
-        served = game.served if isinstance(game, HasPhases) else f"{game.name} has no signals"
-        known = game.knowledge if isinstance(game, HasKnowledge) else Knowledge()
-        return Scene(game.agents, derived, tuple(sorted(i for team in game.teams for i in team)), served, known)
+        offered = offers(game)
+        derived = offered.search.derived or ((),) * len(game.agents)
+        distilled = tuple(sorted(i for team in game.teams for i in team))
+        served = f"{game.name} has no signals" if offered.graph.served is None else offered.graph.served
+        return Scene(game.agents, derived, distilled, served, offered.knowledge)
 
     @staticmethod
     def of_file(trees: TreesFile, reason: str, knowledge: Knowledge) -> Scene:
@@ -147,7 +148,7 @@ class Rules:
 
 def rules_for(game: Game, own: Properties | None = None, students: Mapping[int, Tree] | None = None) -> Rules:
     """The rules of a file for a game, or of what ships for it; with trees, what they derive may be named as well."""
-    properties = own or shipped(game.name, isinstance(game, HasPhases))
+    properties = own or shipped(game.name, offers(game).graph.served is not None)
     if properties is None:
         raise InputError(f"no properties ship for {game.name}: pass a file of your own (docs/verify.md).")
     return resolve(properties, Scene.of(game).with_trees(students or {}))
