@@ -23,10 +23,10 @@ from hydraviper.experts import store
 from hydraviper.games import intersection, road_map, road_network
 from hydraviper.games.road_network import COMPASS
 from hydraviper.runs.evaluate import over_time
-from tests.drawing.test_render import random_tree
 from tests.helpers.command_line import QUICK, refuses
 from tests.helpers.experts import random_expert
 from tests.helpers.street import FOLDER, STREET, configuration
+from tests.helpers.trees import random_tree
 
 SEEDS = np.arange(3, dtype=np.uint64)
 SVG = "{http://www.w3.org/2000/svg}"
@@ -147,7 +147,7 @@ def test_driving_on_the_left_is_noticed(street):
 
 def test_trees_show_an_icon_in_every_leaf_and_the_legend(street):
     agent, icons = street.agents[0], street.action_icons(0)
-    tree = random_tree(agent, 3, seed=1)
+    tree = random_tree(agent, np.random.default_rng(1), 3)
     svg = to_svg(agent, tree, icons.drawings.__getitem__, icons.meaning)
     moved = [g for g in parsed(svg).iter(SVG + "g") if "translate" in g.attrib.get("transform", "")]
     assert len(moved) == tree.leaves + len(agent.actions)

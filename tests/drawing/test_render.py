@@ -15,25 +15,18 @@ from hydraviper.data import Agent, Derived, Estimate, InputError, Term
 from hydraviper.drawing.report import render_report, verdict
 from hydraviper.drawing.svg import document, hatch, paint, text
 from hydraviper.drawing.trees import PICTURE, to_svg
-from hydraviper.trees.tree import LEAF, Tree, in_preorder
+from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.trees.words import agreement, number, percent, threshold_texts, to_text
+from tests.helpers.trees import random_tree
 
 NAVIGATOR = Agent("agent-0", ("velocity x", "landmark 0 dx", "landmark 0 dy"), ("stay", "left", "right", "down", "up"))
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def random_tree(agent: Agent, depth: int, seed: int, decimals: int = 2) -> Tree:
-    """A full-grown tree with random questions, and counts as if data had passed through it."""
+def rounded_tree(agent: Agent, depth: int, seed: int) -> Tree:
+    """A full-grown random tree with thresholds of two decimals, which every drawing can show."""
     draws = np.random.default_rng(seed)
-    size = 2 ** (depth + 1) - 1
-    inner = np.arange(size) < size // 2
-    features = np.where(inner, draws.integers(len(agent.features), size=size), LEAF)
-    thresholds = draws.normal(size=size).round(decimals).astype(np.float32)
-    left, right = (np.where(inner, 2 * np.arange(size) + k, LEAF) for k in (1, 2))
-    counts = draws.integers(1, 50, size=(size, len(agent.actions))).astype(float)
-    for node in np.flatnonzero(inner)[::-1]:
-        counts[node] = counts[left[node]] + counts[right[node]]
-    return in_preorder(features, thresholds, left, right, counts.argmax(axis=1), counts)
+    return random_tree(agent, draws, depth, splits=1.0, thresholds=lambda size: draws.normal(size=size).round(2))
 
 
 def read_back(agent: Agent, rules: str):
@@ -63,7 +56,7 @@ def read_back(agent: Agent, rules: str):
 
 @pytest.mark.parametrize("depth", [1, 3, 5])
 def test_the_text_decides_as_the_tree_does(depth: int):
-    tree = random_tree(NAVIGATOR, depth, seed=depth)
+    tree = rounded_tree(NAVIGATOR, depth, seed=depth)
     act = read_back(NAVIGATOR, to_text(NAVIGATOR, tree))
     observations = np.random.default_rng(9).normal(size=(200, 3)).round(2).astype(np.float32)
     for observation in observations:
@@ -85,12 +78,12 @@ def test_the_text_tells_share_and_agreement_and_fits_a_terminal():
     assert re.search(r"0  speed ≤ 0\.5\? +4 +100% +50%", rules)  # what reaches a question agrees with the tree or not
     assert re.search(r"1  ├─ yes → go +3 +75% +67% +■+", rules)
     assert re.search(r"2  └─ no → stop +1 +25% +0% +■+", rules)  # a leaf that was edited against its data
-    deep = to_text(NAVIGATOR, random_tree(NAVIGATOR, 5, seed=1))
+    deep = to_text(NAVIGATOR, rounded_tree(NAVIGATOR, 5, seed=1))
     assert max(map(len, deep.splitlines())) <= 100
 
 
 def test_thresholds_of_a_feature_never_look_alike():
-    tree = random_tree(NAVIGATOR, 2, seed=0)
+    tree = rounded_tree(NAVIGATOR, 2, seed=0)
     inner = np.flatnonzero(tree.feature != LEAF)
     close = replace(tree, feature=np.minimum(tree.feature, 0))
     close.threshold[inner] = np.array([0.12311, 0.12314, 0.5], np.float32)
@@ -119,7 +112,7 @@ def drawn_words(svg: str) -> Counter[str]:
 
 
 def test_the_drawing_holds_every_question_and_every_answer():
-    tree = random_tree(NAVIGATOR, 5, seed=2)
+    tree = rounded_tree(NAVIGATOR, 5, seed=2)
     words, inner = drawn_words(to_svg(NAVIGATOR, tree)), tree.feature != LEAF
     shown = Counter("≤ " + label.replace("-", "−") for label in threshold_texts(tree) if label)
     assert {label: words[label] for label in shown} == dict(shown)
@@ -129,7 +122,7 @@ def test_the_drawing_holds_every_question_and_every_answer():
 
 
 def test_boxes_of_a_drawing_do_not_overlap_and_stay_inside():
-    tree = random_tree(NAVIGATOR, 5, seed=3)
+    tree = rounded_tree(NAVIGATOR, 5, seed=3)
     root = ElementTree.fromstring(to_svg(NAVIGATOR, tree))
     width, height = (float(part) for part in root.attrib["viewBox"].split()[2:])
     boxes = [group.find(SVG + "rect") for group in root.iter(SVG + "g")]
@@ -146,7 +139,7 @@ def test_boxes_of_a_drawing_do_not_overlap_and_stay_inside():
 
 
 def test_yes_stands_left_of_no():
-    tree = random_tree(NAVIGATOR, 4, seed=5)
+    tree = rounded_tree(NAVIGATOR, 4, seed=5)
     root = ElementTree.fromstring(to_svg(NAVIGATOR, tree))
     labels = [(e.text, float(e.attrib["x"])) for e in root.iter(SVG + "text") if e.text in ("yes", "no")]
     for (yes, left), (no, right) in zip(labels[::2], labels[1::2], strict=True):
@@ -155,17 +148,17 @@ def test_yes_stands_left_of_no():
 
 
 def test_tooltips_tell_the_path_and_the_counts():
-    tree = random_tree(NAVIGATOR, 2, seed=6)
+    tree = rounded_tree(NAVIGATOR, 2, seed=6)
     titles = [e.text or "" for e in ElementTree.fromstring(to_svg(NAVIGATOR, tree)).iter(SVG + "title")]
     first = NAVIGATOR.features[tree.feature[0]]
     assert sum(title.startswith(f"{first} ≤ {threshold_texts(tree)[0]}\nand ") for title in titles) == 2
-    heaviest = f"{NAVIGATOR.actions[tree.action[0]]} {number(tree.counts[0].max(), 4)}"
+    heaviest = f"{NAVIGATOR.actions[tree.counts[0].argmax()]} {number(tree.counts[0].max(), 4)}"
     assert any(title.startswith("always") and heaviest in title for title in titles)
 
 
 def test_names_are_escaped():
     agent = Agent('<b>&"me"', ("a<b", "c&d"), ("<go>", "st&p"))
-    tree = random_tree(agent, 2, seed=0)
+    tree = rounded_tree(agent, 2, seed=0)
     svg, page = to_svg(agent, tree), report(agents=[agent], trees=[tree])
     assert "<go>" in drawn_words(svg)
     for made in (svg, page):
@@ -212,7 +205,7 @@ def test_a_single_leaf_without_data_works():
 
 
 def test_nodes_carry_their_numbers_and_pictures():
-    tree = random_tree(NAVIGATOR, 3, seed=8)
+    tree = rounded_tree(NAVIGATOR, 3, seed=8)
     plain = drawn_words(to_svg(NAVIGATOR, tree))
     assert all(plain[str(node)] == 1 for node in range(len(tree)))
     drawn = to_svg(NAVIGATOR, tree, lambda action: f'<circle cx="24" cy="24" r="{action + 5}"/>')
@@ -234,13 +227,13 @@ def test_actions_can_be_told_apart_without_colours():
 
 
 def test_agreement_of_a_question_is_that_of_its_leaves():
-    tree = random_tree(NAVIGATOR, 4, seed=9)
+    tree = rounded_tree(NAVIGATOR, 4, seed=9)
     assert agreement(tree)[0] == pytest.approx(tree.fidelity)
 
 
 def test_many_actions_look_different():
     agent = Agent("many", ("x", "y"), tuple(f"action {k}" for k in range(12)))
-    words = drawn_words(to_svg(agent, random_tree(agent, 4, seed=1)))
+    words = drawn_words(to_svg(agent, rounded_tree(agent, 4, seed=1)))
     assert all(any(word.startswith(f"{action} ") for word in words) for action in agent.actions)  # the legend
     assert len({paint(k) for k in range(24)}) == 24
 
@@ -270,7 +263,7 @@ LEDGER = [
 
 
 def report(summary=SUMMARY, agents=(NAVIGATOR,), trees=None, ledger=LEDGER, notes=("Mind the <gap>.",)) -> str:
-    return render_report(summary, agents, trees or [random_tree(NAVIGATOR, 3, seed=4)], ledger, notes)
+    return render_report(summary, agents, trees or [rounded_tree(NAVIGATOR, 3, seed=4)], ledger, notes)
 
 
 class Reader(HTMLParser):
@@ -315,7 +308,7 @@ def test_the_report_tells_everything_and_loads_nothing():
         assert part in words
     for part in ("9.8.7", "sha256:abc123", "--seed 7", "runs/here", "1.25", "none", "yes", "Mind the <gap>.", "3,750"):
         assert part in words
-    assert to_text(NAVIGATOR, random_tree(NAVIGATOR, 3, seed=4)) in words
+    assert to_text(NAVIGATOR, rounded_tree(NAVIGATOR, 3, seed=4)) in words
     assert not re.search(r"https?:|src=|@import|url\(|nan", page)
 
 

@@ -233,7 +233,8 @@ def test_distances_are_rounded_as_the_trees_round_them(options, tmp_path):
     expected = extend(rows, (derived,))[:, 2]
     wide = rows.astype(np.longdouble)
     direct = np.sqrt(wide[:, 0] ** 2 + wide[:, 1] ** 2).astype(np.float32)
-    assert (direct != expected).any() or np.finfo(np.longdouble).nmant != 63
+    if np.finfo(np.longdouble).nmant == 63:  # as wide as x87's registers
+        assert (direct != expected).any()
     agent = Agent("a", ("x", "y"), ("stay", "go"))
     made = TreesFile("one", {}, (agent,), (stump(2, (derived,)),), MADE)
     main = """
@@ -278,7 +279,7 @@ def test_names_that_systems_define_as_numbers(tmp_path):
     length = Derived("isnan", (Term("distance", (0, 1)),))
     for name in ("linux", "sqrt"):
         agent = Agent(name, names, ("stay", "go"))
-        tree = random_tree(agent, (length,), 7, np.random.default_rng(1))
+        tree = random_tree(agent, np.random.default_rng(1), 7, derived=(length,))
         assert set(tree.feature.tolist()) == {LEAF, *range(len(names) + 1)}  # all of them are asked for
         rows = np.random.default_rng(1).normal(size=(1_000, len(names))).astype(np.float32)
         answers = run_c(TreesFile("system", {}, (agent,), (tree,), MADE), rows, tmp_path, "-std=gnu11", "-O0")
@@ -381,8 +382,10 @@ def test_every_export_carries_names_and_version():
         asked = {int(f) for f in trees.trees[0].feature} - {LEAF}
         for feature in asked:
             words = trees.trees[0].names(trees.agents[0])[feature]
-            assert words in content or name in ("onnx", "svg"), (name, words)  # broken into lines, or by place
-        assert "queue from East, left" in content or name in ("dot", "svg")
+            if name not in ("onnx", "svg"):  # which name features by their place, or break the words into lines
+                assert words in content, (name, words)
+        if name not in ("dot", "svg"):  # drawings name only what the tree asks for
+            assert "queue from East, left" in content, name
         assert "1.2.3" in content  # what made the trees
 
 
@@ -403,7 +406,7 @@ def odd_teams(draw) -> tuple[TreesFile, int]:
     terms = draw(st.lists(st.lists(term, min_size=1, max_size=3), max_size=3))
     derived = tuple(Derived(f"derived {k} of {features[0]}", tuple(own)) for k, own in enumerate(terms))
     seed = draw(st.integers(0, 2**32 - 1))
-    tree = random_tree(agent, derived, draw(st.integers(0, 4)), np.random.default_rng(seed))
+    tree = random_tree(agent, np.random.default_rng(seed), draw(st.integers(0, 4)), derived=derived)
     return TreesFile("odd", {}, (agent,), (tree,), MADE), seed
 
 

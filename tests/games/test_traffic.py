@@ -251,7 +251,7 @@ def test_from_distilling_to_evaluating(call, street):
         "distill", STREET, *budget, "--expert", "expert.safetensors", "--out", "run", "--json"
     )
     assert code == 0, complaint
-    assert json.loads(printed)["score"]["jammed"] >= 0
+    assert json.loads(printed)["score"]["jammed"] in (0, 1, 2)
     assert len(json.loads(printed)["over_time"]["policies"]["trees"]["median"]) == 8
     assert "fixed time" in Path("run/report.html").read_text()
     code, printed, complaint = call("evaluate", "run", "--episodes", 2)

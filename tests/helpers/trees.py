@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +16,31 @@ from hydraviper.trees.tree import LEAF, Tree, in_preorder
 MADE = {"algorithm": "by hand", "settings": {}, "expert": "none", "version": "1.2.3"}
 
 
-def random_tree(agent: Agent, derived: tuple[Derived, ...], depth: int, draws: np.random.Generator) -> Tree:
-    """Random questions; thresholds are values that really occur, so that observations lie exactly on them."""
+def random_tree(
+    agent: Agent,
+    draws: np.random.Generator,
+    depth: int = 4,
+    *,
+    derived: tuple[Derived, ...] = (),
+    splits: float = 0.9,
+    thresholds: Callable[[int], np.ndarray] | None = None,
+) -> Tree:
+    """A tree of random questions, whose leaves lie at `depth` or, where a node does not split, above it.
+
+    By default a threshold is a value that its feature took, so that observations can lie exactly on it;
+    `thresholds` draws others. Actions are random as well, and counts add up from the leaves to the root.
+    """
     size = 2 ** (depth + 1) - 1
     seen = extend(draws.normal(size=(size, len(agent.features))).astype(np.float32), derived)
-    inner = (np.arange(size) < size // 2) & (draws.random(size) < 0.9)
+    inner = (np.arange(size) < size // 2) & (draws.random(size) < splits)
     features = np.where(inner, draws.integers(seen.shape[1], size=size), LEAF)
-    thresholds = seen[np.arange(size), features]
+    asked = thresholds(size).astype(np.float32) if thresholds else seen[np.arange(size), features]
     left, right = (np.where(inner, 2 * np.arange(size) + k, LEAF) for k in (1, 2))
     counts = draws.integers(0, 50, size=(size, len(agent.actions))).astype(float)
+    for node in np.flatnonzero(inner)[::-1]:
+        counts[node] = counts[left[node]] + counts[right[node]]
     actions = draws.integers(len(agent.actions), size=size)
-    return in_preorder(features, thresholds, left, right, actions, counts, derived)
+    return in_preorder(features, asked, left, right, actions, counts, derived)
 
 
 def team(derived: bool, depth: int = 5, seed: int = 0) -> TreesFile:
@@ -33,7 +48,7 @@ def team(derived: bool, depth: int = 5, seed: int = 0) -> TreesFile:
     game = hydraviper.make("cooperative-navigation")
     draws = np.random.default_rng(seed)
     extra = game.offers.search.derived if derived else [()] * len(game.agents)
-    trees = tuple(random_tree(agent, own, depth, draws) for agent, own in zip(game.agents, extra, strict=True))
+    trees = tuple(random_tree(agent, draws, depth, derived=own) for agent, own in zip(game.agents, extra, strict=True))
     return TreesFile(game.name, {}, game.agents, trees, MADE)
 
 
@@ -48,7 +63,7 @@ def signals(seed: int = 0) -> TreesFile:
         Derived("queue of phase 1 less phase 2", (Term("value", (3,), -1), Term("value", (4,)), Term("value", (0,)))),
     )
     draws = np.random.default_rng(seed)
-    return TreesFile("traffic", {}, (agent,), (random_tree(agent, derived, 4, draws),), MADE)
+    return TreesFile("traffic", {}, (agent,), (random_tree(agent, draws, 4, derived=derived),), MADE)
 
 
 def leaf(action: int, actions: int = 5) -> Tree:

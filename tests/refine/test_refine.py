@@ -13,6 +13,7 @@ import pytest
 
 import hydraviper
 from hydraviper.games import catalogue
+from hydraviper.games.particle_arena import FIRST_LOOK
 from hydraviper.refine import annealing, experience, starts
 from hydraviper.refine.moves import Limits, Mover, Wishes
 from hydraviper.refine.records import RefineSettings
@@ -21,31 +22,18 @@ from hydraviper.refine.search import refine
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.counts import recounted
 from hydraviper.trees.packed import Vocabulary, pack, unpack
-from hydraviper.trees.tree import LEAF, Tree, in_preorder
+from hydraviper.trees.tree import LEAF, Tree
 from tests.helpers.command_line import refuses
 from tests.helpers.experts import random_expert
 from tests.helpers.street import FOLDER, LongestQueue
+from tests.helpers.trees import random_tree
 
 SEEDS = rollout_seeds(3, Purpose.REFINE, 0, 60)
 
 
-def random_tree(features: int, actions: int, derived, draws, depth: int = 4) -> Tree:
-    """A tree of any shape, with derived features among its questions."""
-    columns: list[list[float]] = []
-
-    def grow(level: int) -> int:
-        here = len(columns)
-        columns.append([LEAF, 0.0, LEAF, LEAF, draws.integers(actions)])
-        if level < depth and draws.random() < 0.85:
-            columns[here][0] = draws.integers(features + len(derived))
-            columns[here][1] = draws.normal() * 0.3
-            columns[here][2], columns[here][3] = grow(level + 1), grow(level + 1)
-        return here
-
-    grow(0)
-    feature, threshold, left, right, action = np.array(columns, float).T
-    arrays = feature.astype(int), threshold, left.astype(int), right.astype(int), action.astype(int)
-    return in_preorder(*arrays, np.zeros((len(feature), actions)), derived)
+def near_zero(draws: np.random.Generator):
+    """Thresholds that split what particles see."""
+    return lambda size: draws.normal(size=size) * 0.3
 
 
 def team_of(name: str, seed: int = 0):
@@ -54,7 +42,10 @@ def team_of(name: str, seed: int = 0):
     team = [i for own in game.teams for i in own]
     derived = tuple(game.offers.search.derived[i] for i in team)
     plain = tuple(len(game.agents[i].features) for i in team)
-    trees = {i: random_tree(plain[a], 5, derived[a], draws) for a, i in enumerate(team)}
+    trees = {
+        i: random_tree(game.agents[i], draws, derived=known, thresholds=near_zero(draws))
+        for i, known in zip(team, derived, strict=True)
+    }
     return game, random_expert(game), trees, Vocabulary(plain, derived)
 
 
@@ -83,7 +74,16 @@ def test_an_arena_plays_as_the_game_does(name):
     arena.adopt(changed, which)
     for own, expected in ((arena.views, fresh.views), (arena.played, fresh.played), (arena.states, fresh.states)):
         np.testing.assert_array_equal(own, expected)
-    assert len(arena.compare(packed, which, 1e9)) < len(SEEDS) or len(SEEDS) <= 64  # hopeless: the race ends early
+
+
+def test_a_hopeless_race_ends_after_the_first_look():
+    game, expert, trees, vocabulary = team_of("cooperative-navigation")
+    packed, seeds = pack(list(trees.values()), vocabulary, 31), rollout_seeds(3, Purpose.REFINE, 0, 2 * FIRST_LOOK)
+    arena = game.arena(expert, vocabulary, packed, seeds, np.array(game.score.weights))
+    _, _, others, _ = team_of("cooperative-navigation", seed=1)
+    changed, which = pack(list(others.values()), vocabulary, 31), np.ones(3, bool)
+    assert len(arena.compare(changed, which, -np.inf)) == 2 * FIRST_LOOK
+    assert len(arena.compare(changed, which, 1e9)) == FIRST_LOOK
 
 
 def test_packed_trees_are_the_same_trees():
@@ -271,7 +271,7 @@ def test_signals_are_refined_within_their_rollouts(monkeypatch):
     game = hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=6")
     expert = LongestQueue(game.offers.scoring.yardsticks["longest queue"])
     draws = np.random.default_rng(0)
-    poor = {i: random_tree(len(own.features), len(own.actions), (), draws, 3) for i, own in enumerate(game.agents)}
+    poor = {i: random_tree(agent, draws, 3, thresholds=near_zero(draws)) for i, agent in enumerate(game.agents)}
     settings = RefineSettings(rollouts=60, depth=3)
     engine = hydraviper.LocalEngine(lambda: game)
     found = refine(game, expert, poor, engine, settings)
@@ -290,7 +290,7 @@ def test_signals_are_refined_within_their_seconds(monkeypatch, seconds):
     game = hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=6")
     expert = LongestQueue(game.offers.scoring.yardsticks["longest queue"])
     draws = np.random.default_rng(0)
-    poor = {i: random_tree(len(own.features), len(own.actions), (), draws, 3) for i, own in enumerate(game.agents)}
+    poor = {i: random_tree(agent, draws, 3, thresholds=near_zero(draws)) for i, agent in enumerate(game.agents)}
     found = refine(game, expert, poor, hydraviper.LocalEngine(lambda: game), RefineSettings(seconds=seconds, depth=3))
     assert found.kept == (seconds > 1)
     assert found.seconds < seconds + 10

@@ -34,10 +34,10 @@ def nodes_of(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
 
 
 def some_tree(seed: int, depth: int = 4) -> Tree:
-    tree = random_tree(AGENT, (), depth, np.random.default_rng(seed))
+    tree = random_tree(AGENT, np.random.default_rng(seed), depth)
     while tree.feature[0] == LEAF:
         seed += 1000
-        tree = random_tree(AGENT, (), depth, np.random.default_rng(seed))
+        tree = random_tree(AGENT, np.random.default_rng(seed), depth)
     return tree
 
 

@@ -50,7 +50,7 @@ def _whole() -> str:
         Derived("sum", (Term("value", (2,)), Term("value", (2,)))),
     )
     agents = tuple(Agent(f"agent-{k}", ("a", "b", "c", "d"), ("stay", "go: far", "turn")) for k in range(2))
-    trees = tuple(random_tree(agent, derived, 3, draws) for agent in agents)
+    trees = tuple(random_tree(agent, draws, 3, derived=derived) for agent in agents)
     estimate = {"mean": 1.5, "ci95": 0.25}
     score = {"name": "penalty", "episodes": 10, "lower_is_better": True}
     edit = {

@@ -56,17 +56,15 @@ def by_leaves(tree: Tree, row: np.ndarray, feature: int) -> float | None:
 @given(st.integers(0, 2**32 - 1), st.integers(0, 5), st.booleans())
 def test_plain_changes_against_the_boxes_of_the_leaves(seed, depth, on_threshold):
     draws = np.random.default_rng(seed)
-    tree = random_tree(AGENT, (), depth, draws)
+    tree = random_tree(AGENT, draws, depth)
     row = draws.normal(size=4).astype(np.float32)
     if on_threshold and tree.feature[0] != LEAF:
         row[tree.feature[0]] = tree.threshold[0]
     made, unsettled = changes(AGENT, tree, row)
     assert unsettled == ()
-    found = {change.feature: change for change in made}
-    for feature, name in enumerate(AGENT.features):
-        expected = by_leaves(tree, row, feature)
-        assert (found[name].to if name in found else None) == expected
-        assert name not in found or found[name].exact
+    expected = {name: by_leaves(tree, row, feature) for feature, name in enumerate(AGENT.features)}
+    assert {change.feature: change.to for change in made} == {k: to for k, to in expected.items() if to is not None}
+    assert all(change.exact for change in made)
     amounts = [abs(change.amount) for change in made]
     assert amounts == sorted(amounts)
 
@@ -127,7 +125,7 @@ def check(tree: Tree, row: np.ndarray, draws: np.random.Generator, window: int) 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
 def test_derived_changes_are_the_smallest(seed, depth):
     draws = np.random.default_rng(seed)
-    tree = random_tree(AGENT, SINGLE, depth, draws)
+    tree = random_tree(AGENT, draws, depth, derived=SINGLE)
     assert check(tree, draws.normal(size=4).astype(np.float32), draws, 200)[1:] == (0, 0)
 
 
@@ -135,7 +133,7 @@ def test_any_derived_feature_against_every_float_near_by():
     found = np.zeros(3, int)
     for seed in range(120):
         draws = np.random.default_rng(seed)
-        tree = random_tree(AGENT, any_derived(draws), 3, draws)
+        tree = random_tree(AGENT, draws, 3, derived=any_derived(draws))
         row = draws.normal(size=4).astype(np.float32)
         if seed % 4 == 0:  # whole numbers, where terms cancel and features meet
             row = np.round(row)
@@ -187,7 +185,7 @@ def test_what_is_not_settled_is_said():
 
 def test_a_change_that_is_not_proved_to_be_the_smallest_says_so():
     draws = np.random.default_rng(1229)
-    tree = random_tree(AGENT, any_derived(draws), 3, draws)
+    tree = random_tree(AGENT, draws, 3, derived=any_derived(draws))
     made, _ = changes(AGENT, tree, draws.normal(size=4).astype(np.float32))
     (change,) = [change for change in made if not change.exact]
     assert 0 < change.searched < abs(change.amount)
@@ -195,7 +193,7 @@ def test_a_change_that_is_not_proved_to_be_the_smallest_says_so():
 
 
 def test_only_finite_observations_of_the_right_size():
-    tree = random_tree(AGENT, SINGLE, 3, np.random.default_rng(0))
+    tree = random_tree(AGENT, np.random.default_rng(0), 3, derived=SINGLE)
     for row in ([0, 0, 0], [0, 0, 0, np.inf], [0, 0, np.nan, 0]):
         with pytest.raises(InputError, match="4 finite numbers"):
             changes(AGENT, tree, np.array(row, float))
@@ -213,7 +211,7 @@ def test_numbering_floats_keeps_their_order():
 
 
 def test_the_path_in_words_is_the_path():
-    tree = random_tree(AGENT, SINGLE, 4, np.random.default_rng(5))
+    tree = random_tree(AGENT, np.random.default_rng(5), 4, derived=SINGLE)
     row = np.array([0.3, -0.2, 1.1, 0.7], np.float32)
     made = explain(AGENT, tree, row)
     nodes, seen = tree.path(row), extend(row[None], tree.derived)[0]
@@ -279,7 +277,7 @@ def test_observations_that_are_none(text, sentence):
 def test_a_real_game_is_explained_quickly():
     game = hydraviper.make("cooperative-navigation")
     draws = np.random.default_rng(0)
-    tree = random_tree(game.agents[0], game.offers.search.derived[0], 4, draws)
+    tree = random_tree(game.agents[0], draws, 4, derived=game.offers.search.derived[0])
     seen = game.reset(np.arange(3, dtype=np.uint64))[0]
     for row in seen:
         for change in explain(game.agents[0], tree, row).changes:
