@@ -35,14 +35,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="default: results/adversary/GAME.json")
     asked = parser.parse_args()
     game = hydraviper.make(asked.game)
-    sizes = Sizes.of(game, share_team_reward=True)
-    if not sizes.opponents:
+    if not Sizes.of(game, share_team_reward=True).opponents:
         raise SystemExit(f"{asked.game} has no opponents.")
     expert = hydraviper.load_expert(asked.expert, game) if asked.expert else hydraviper.shipped_expert(game)
     settings = replace(
         maddpg.recommended(game), episodes=asked.episodes, evaluations=6, seed=asked.seed, actor_pace=0.0, secrecy=0.0
     )
-    trainer = Afresh(game, sizes, settings, to_arrays(expert))
+    trainer = Afresh(game, settings, to_arrays(expert))
     with_own = trainer.score([trainer.given(i) for i in range(len(game.agents))])
     print(f"against the expert's own opponent: {with_own:.2f}")
     curve = {}
@@ -59,14 +58,12 @@ def main() -> None:
     )
 
 
-class Afresh(maddpg._Trainer):
+class Afresh(maddpg.MaddpgTrainer):
     """Training where the teams' actors are given and do not move."""
 
-    def __init__(
-        self, game: Game, sizes: Sizes, settings: maddpg.MaddpgSettings, arrays: Mapping[str, np.ndarray]
-    ) -> None:
-        super().__init__(game, sizes, settings)
+    def __init__(self, game: Game, settings: maddpg.MaddpgSettings, arrays: Mapping[str, np.ndarray]) -> None:
         self.arrays = arrays
+        super().__init__(game, settings)
 
     def given(self, i: int) -> Network:
         """The expert's own actor."""
@@ -74,11 +71,11 @@ class Afresh(maddpg._Trainer):
         names = ("weight", "bias")
         return [tuple(jnp.asarray(self.arrays[f"actor.{i}.{name}.{k}"]) for name in names) for k in range(layers)]
 
-    def start(self, rule: maddpg._Rule) -> maddpg._Learner:
+    def start(self) -> maddpg.Networks:
         """Fresh networks, but for the teams."""
-        fresh = super().start(rule)
-        actors = [own if i in self.sizes.opponents else self.given(i) for i, own in enumerate(fresh.actors)]
-        return fresh._replace(actors=actors, target_actors=actors, actor_memory=rule.forget(actors))
+        fresh, start = super().start(), self.rule.optimizer.start
+        actors = [own if i in self.sizes.opponents else start(self.given(i)) for i, own in enumerate(fresh.actors)]
+        return fresh._replace(actors=actors)
 
 
 if __name__ == "__main__":

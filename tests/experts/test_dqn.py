@@ -12,6 +12,7 @@ import hydraviper  # noqa: E402
 from hydraviper.data import Agent, Score  # noqa: E402
 from hydraviper.experts import store  # noqa: E402
 from hydraviper.experts.local_q import LocalQExpert  # noqa: E402
+from hydraviper.experts.training import Checkpoint  # noqa: E402
 from hydraviper.protocols import Offers, Scoring  # noqa: E402
 from tests.helpers.street import STREET  # noqa: E402
 
@@ -82,15 +83,15 @@ def test_epsilon_falls_and_then_nothing_is_random():
 
 
 def test_a_checkpoint_that_jams_once_loses_against_a_steady_one(monkeypatch):
-    trainer = dqn._Trainer(Lights(), dqn.Idqn.of(Lights(), 8), dqn.DqnSettings(episodes=10, finalists=2), None)
+    trainer = dqn.DqnTrainer(Lights(), dqn.Idqn.of(Lights(), 8), dqn.DqnSettings(episodes=10, finalists=2))
     brilliant, steady, poor = (LocalQExpert((), {"name": name}) for name in ("brilliant", "steady", "poor"))
     more = {"brilliant": np.array([6.0, 46.0]), "steady": np.array([7.0, 7.5])}  # the jam shows on more seeds only
-    monkeypatch.setattr(trainer, "validate", lambda expert, start, count: more[expert.about["name"]])
+    monkeypatch.setattr(trainer, "scores", lambda expert, count, start: more[expert.about["name"]])
     points = [
-        dqn._Checkpoint(number, expert, np.array(scores))
+        Checkpoint(number, expert, np.array(scores))
         for number, expert, scores in ((1, brilliant, [6.0, 6.1]), (2, steady, [7.0, 7.1]), (3, poor, [9.0, 30.0]))
     ]
-    assert trainer.choose(points).expert is steady
+    assert trainer.choose(points)[0] is steady
 
 
 def test_exploring_follows_yardsticks_that_act():
@@ -105,9 +106,9 @@ def test_exploring_follows_yardsticks_that_act():
         offers = Offers(Scoring(yardsticks={"nobody": Always(-1), "first": Always(0)}))
 
     settings = dqn.DqnSettings(episodes=2, guided=1.0)
-    trainer = dqn._Trainer(Guided(), dqn.Idqn.of(Guided(), 8), settings, None)
+    trainer = dqn.DqnTrainer(Guided(), dqn.Idqn.of(Guided(), 8), settings)
     assert [guide.action for guide in trainer.guides] == [0]
-    trainer.play(None, 0, 1.0)
+    trainer.play(1)
     assert trainer.replay.draw(np.random.default_rng(0), 1, 50).actions.max() == 0
 
 

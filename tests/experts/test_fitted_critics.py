@@ -22,7 +22,7 @@ from tests.helpers.command_line import refuses  # noqa: E402
 from tests.helpers.experts import random_expert  # noqa: E402
 from tests.helpers.street import STREET  # noqa: E402
 
-PLACES, ACTIONS, DISCOUNT = 4, (2, 3), 0.8
+PLACES, ACTIONS, GAMMA = 4, (2, 3), 0.8
 REWARDS = np.random.default_rng(3).normal(size=(PLACES, *ACTIONS, 2))
 
 
@@ -71,7 +71,7 @@ def exact():
     where = np.array([[[_next(p, a, b) for b in range(ACTIONS[1])] for a in range(ACTIONS[0])] for p in range(PLACES)])
     for _ in range(200):
         follows = np.array([values[p, p % 2, p % 3] for p in range(PLACES)])
-        values = REWARDS + DISCOUNT * follows[where]
+        values = REWARDS + GAMMA * follows[where]
     return values
 
 
@@ -79,12 +79,12 @@ def test_values_are_the_exact_ones_and_the_worst_case_is_found():
     settings = critics.CriticSettings(
         rollouts=300,
         most_random=1,
-        discount=DISCOUNT,
+        gamma=GAMMA,
         hidden=32,
         updates=3000,
         batch=128,
         weight_decay=0,
-        target_rate=0.02,
+        tau=0.02,
     )
     seen = []
     fit = critics.fit(Ring(), Walker(), settings, on_progress=lambda *what: seen.append(what))

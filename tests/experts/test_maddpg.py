@@ -11,6 +11,7 @@ maddpg = pytest.importorskip("hydraviper.experts.maddpg", exc_type=ImportError)
 
 from hydraviper.data import Agent, Score  # noqa: E402
 from hydraviper.experts.store import to_arrays  # noqa: E402
+from hydraviper.experts.training import Checkpoint  # noqa: E402
 from hydraviper.games import catalogue  # noqa: E402
 
 
@@ -98,19 +99,20 @@ def test_settings_follow_from_what_the_game_is_like():
 
 def test_teams_are_chosen_by_their_worst_opponent_and_opponents_by_their_best_rival(monkeypatch):
     game = Guessing()
-    trainer = maddpg._Trainer(game, maddpg.Sizes.of(game, True), maddpg.MaddpgSettings(episodes=100))
+    trainer = maddpg.MaddpgTrainer(game, maddpg.MaddpgSettings(episodes=100))
     scores = {("a", "a"): 9.0, ("b", "a"): 1.0, ("a", "b"): 5.0, ("b", "b"): 6.0}  # (teams, opponents)
     monkeypatch.setattr(trainer, "score", lambda actors: scores[actors[1], actors[0]])
-    late = [(maddpg.Progress(k, 0.0, (), ()), [name, name]) for k, name in enumerate("ab")]
-    assert trainer.choose(late) == (["b", "a"], 5.0, 0, 1)  # teams of a, opponents of b
+    late = [Checkpoint(k, [name, name], np.zeros(1)) for k, name in enumerate("ab")]
+    taken = {"trained_for": 0, "opponents_trained_for": 1}
+    assert trainer.best_actors(late) == (["b", "a"], 5.0, taken)  # teams of a, opponents of b
 
 
 def test_what_actions_tell_of_secrets_is_a_divergence():
     random = np.random.default_rng(0)
     logits, blind = random.normal(size=(2, 50, 5))
     exact = entropy(softmax(logits, axis=1), softmax(blind, axis=1), axis=1).mean()
-    assert float(maddpg._told(logits, blind)) == pytest.approx(exact, rel=1e-4)
-    assert float(maddpg._told(logits, logits + 3.0)) == pytest.approx(0.0, abs=1e-6)
+    assert float(maddpg.disclosure(logits, blind)) == pytest.approx(exact, rel=1e-4)
+    assert float(maddpg.disclosure(logits, logits + 3.0)) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_price_on_secrets_keeps_them():

@@ -104,7 +104,7 @@ def test_a_bad_out_is_noticed_before_any_work(call, run, command, out, monkeypat
     monkeypatch.setattr("hydraviper.engines.local.LocalEngine.play_many", work)
     monkeypatch.setattr(search, "refine", work)
     monkeypatch.setattr(runs, "refine", work)
-    monkeypatch.setattr("hydraviper.cli.training.TRAINERS", {"maddpg": work})
+    monkeypatch.setattr("hydraviper.experts.algorithms.ALGORITHMS", {"maddpg": work})
     monkeypatch.setattr("hydraviper.cli.proving.refuse_impossible", lambda *arguments: None)
     Path("file").write_text("")
     node, _ = question_of(load(run))

@@ -35,7 +35,7 @@ def scene():
         seen = draws.integers(-5, 9, (200, features)).astype(np.float32)
         seen[:, : len(own)] = np.eye(len(own))[draws.integers(0, len(own), 200)]
         observations.append(seen)
-    return model, parameters, observations, LocalQExpert(model.tables(parameters, []), {"game": "street"})
+    return model, parameters, observations, LocalQExpert(model.q_functions(parameters, []), {"game": "street"})
 
 
 def test_what_plays_is_what_learned(scene):

@@ -20,6 +20,7 @@ from hydraviper.cli.terminal import console
 from hydraviper.data import InputError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
+from hydraviper.experts.algorithms import ALGORITHMS
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game, offers
 from hydraviper.runs import distil as runs
@@ -154,9 +155,8 @@ def expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, w
     return replace(expert, workers=workers)
 
 
-TRAINED_BY = ("maddpg", "idqn", "mplight")  # ways to train
 EXPERTS = (
-    *TRAINED_BY,
+    *ALGORITHMS,
     "mplight-joint",
     "maddpg-seed-1",
     "maddpg-60000-episodes",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,6 @@ from rich.table import Column, Table
 from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
-    TRAINED_BY,
     AsJson,
     GameName,
     Seed,
@@ -28,8 +26,7 @@ from hydraviper.cli.common import (
 )
 from hydraviper.cli.printing import print_scores
 from hydraviper.data import InputError
-from hydraviper.engines.local import LocalEngine
-from hydraviper.experts import store
+from hydraviper.experts import algorithms, store
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
 from hydraviper.runs import evaluate as evaluation
@@ -64,7 +61,7 @@ def games(as_json: AsJson = False) -> None:
 def train(
     game: GameName,
     algorithm: Annotated[
-        str | None, typer.Option(help=f"{', '.join(TRAINED_BY)}; default: what suits the game.")
+        str | None, typer.Option(help=f"{', '.join(algorithms.ALGORITHMS)}; default: what suits the game.")
     ] = None,
     episodes: Annotated[
         int | None, typer.Option(help="Episodes to train for.", callback=within("--episodes", TRAINING_EPISODES))
@@ -75,71 +72,23 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train an expert for a game."""
-    if algorithm not in (None, *TRAINERS):
-        raise InputError(f"there is no way to train called {algorithm!r}: choose one of {', '.join(TRAINERS)}.")
     made = game_named(game)
-    # a game that steps many episodes at once feeds joint critics; one that does not must learn from few samples
-    algorithm = algorithm or ("maddpg" if made.width is None else "idqn")
+    algorithm = algorithms.choose(made, algorithm)
     path = out_file or Path(f"{made.name}-{algorithm}-{seed}.safetensors")
     check_new_file(path)
     changed = {"seed": seed} | ({} if episodes is None else {"episodes": episodes})
     with progress_bar(as_json) as show, engine_for(made, workers) as engine:
-        try:
-            expert, curve = TRAINERS[algorithm](made, changed, engine, show)
-        except ImportError as error:
-            raise InputError(f"training needs the package {error.name}: install hydraviper[train].") from None
-        store.save(expert, path)
+        training = algorithms.train(made, algorithm, changed, engine, show)
+        store.save(training.expert, path)
         count = 10_000 if made.width is None else made.recommended.evaluation_episodes
-        fields = evaluation.evaluate(made, expert, {}, engine, count)
+        fields = evaluation.evaluate(made, training.expert, {}, engine, count)
+    curve = [asdict(status) for status in training.curve]
     report = {"game": made.name, "algorithm": algorithm, "seed": seed, **fields, "curve": curve, "out": str(path)}
     if as_json:
         print(json.dumps(report))
     else:
         print_scores(report, trees=False)
         out.print(f"saved as {path}")
-
-
-Trained = tuple[store.StoredExpert, list[dict[str, Any]]]  # the expert, and its learning curve
-
-
-def _train_maddpg(
-    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
-) -> Trained:
-    from hydraviper.experts import maddpg
-
-    del engine  # the games of a round are stepped at once, here
-    settings = replace(maddpg.recommended(game), **changed)
-    training = maddpg.train(game, settings, lambda point: show("episodes", point.episodes, settings.episodes))
-    return training.expert, [asdict(point) for point in training.curve]
-
-
-def _train_idqn(
-    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
-) -> Trained:
-    from hydraviper.experts import dqn
-
-    settings = replace(dqn.DqnSettings(), **changed)
-    training = dqn.train(game, settings, lambda point: show("episodes", point.episodes, settings.episodes), engine)
-    return training.expert, [asdict(point) for point in training.curve]
-
-
-def _train_mplight(
-    game: Game, changed: dict[str, Any], engine: LocalEngine, show: Callable[[str, int, int], None]
-) -> Trained:
-    from hydraviper.experts import dqn, mplight
-
-    settings, model = replace(mplight.RECOMMENDED, **changed), mplight.Mplight.of(game)
-    training = dqn.train(
-        game, settings, lambda point: show("episodes", point.episodes, settings.episodes), engine, model
-    )
-    return training.expert, [asdict(point) for point in training.curve]
-
-
-TRAINERS = {
-    "maddpg": _train_maddpg,
-    "idqn": _train_idqn,
-    "mplight": _train_mplight,
-}
 
 
 def _describe(game: Game) -> dict[str, Any]:

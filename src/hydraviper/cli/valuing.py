@@ -68,7 +68,7 @@ def critic(
         raise InputError(f"fitting critics needs the package {error.name}: install hydraviper[train].") from None
     quick = made.width is None
     counts = {"rollouts": (2000 if quick else 60) if rollouts is None else rollouts, "checks": 200 if quick else 6}
-    changed: dict[str, Any] = counts | _discount(about) | ({} if updates is None else {"updates": updates})
+    changed: dict[str, Any] = counts | _gamma(about) | ({} if updates is None else {"updates": updates})
     settings = critics.CriticSettings(seed=seed, **changed)
     name = yardstick or str(about.get("algorithm", "expert"))
     path = out_file or Path(f"{made.name}-{name.replace(' ', '-')}-critic-{seed}.safetensors")
@@ -86,7 +86,7 @@ def critic(
         "seed": seed,
         "agents": [agent.name for agent in made.agents],
         **_quality(fit),
-        "discount": settings.discount,
+        "discount": settings.gamma,
         "out": str(path),
     }
     print(json.dumps(report)) if as_json else _print(report)
@@ -104,11 +104,12 @@ def _policy(game: str, expert: Path | None, yardstick: str | None, workers: int)
     return made, store.yardstick(made, yardstick)
 
 
-def _discount(about: Mapping[str, Any]) -> dict[str, float]:
+def _gamma(about: Mapping[str, Any]) -> dict[str, float]:
     """The discount that the policy was trained with, if it says so."""
     settings = about.get("settings", {})
-    known = settings.get("discount") if isinstance(settings, dict) else None
-    return {"discount": float(known)} if isinstance(known, int | float) and 0 <= known < 1 else {}
+    names = ("gamma", "discount")  # the second in older files
+    gamma = next((settings[name] for name in names if name in settings), None) if isinstance(settings, dict) else None
+    return {"gamma": float(gamma)} if isinstance(gamma, int | float) and 0 <= gamma < 1 else {}
 
 
 def _remembered(game: Game, engine: LocalEngine, journal: Path) -> Engine:

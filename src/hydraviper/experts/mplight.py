@@ -1,6 +1,6 @@
 """MPLight: one FRAP network shared by all signals, trained by double DQN for the least pressure.
 
-A signal values its own phases only, so there is no invalid phase to mask, in the target's maximum either.
+A signal values its own phases only, so no invalid phase has to be masked, nor in the target's maximum.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Layers = dict[str, jax.Array]  # by the names of frap.SHAPES
 # Adam 1e-3, batch 32 and the rest as published (Chen et al. 2020, and RESCO's curves); rewards are divided by 10
 RECOMMENDED = DqnSettings(
     episodes=500,
-    discount=0.99,
+    gamma=0.99,
     dread=0.0,
     guided=0.0,
     updates_per_step=1,
     batch=32,
     replay=10_000,
     final_learning_rate=1e-3,
-    target_rate=1.0,
+    tau=1.0,
     target_every=500,
     last_epsilon=0.0,
     explore=0.8,
@@ -40,7 +40,7 @@ RECOMMENDED = DqnSettings(
 
 @dataclass(frozen=True)
 class Mplight:
-    """What the signals share, and how each of them reads it."""
+    """One FRAP network shared by all signals, and the phases of each."""
 
     served: tuple[tuple[tuple[bool, ...], ...], ...]  # per signal [A, G]
     features: tuple[int, ...]
@@ -48,7 +48,7 @@ class Mplight:
 
     @staticmethod
     def of(game: Game) -> Mplight:
-        """Read the phases of a game of signals."""
+        """The model for a game of signals."""
         served = offers(game).graph.served
         if served is None:
             raise InputError(f"mplight trains traffic signals, and {game.name} has none: choose another algorithm.")
@@ -59,18 +59,18 @@ class Mplight:
         """Glorot's uniform weights, no bias."""
         return {name: jnp.asarray(_fresh(random, name, shape), jnp.float32) for name, shape in frap.SHAPES.items()}
 
-    def units(self, observations: list[np.ndarray]) -> list[np.ndarray]:
-        """Pressures are taken as they are."""
+    def scales(self, observations: list[np.ndarray]) -> list[np.ndarray]:
+        """Ones: pressures are taken as they are."""
         return [np.ones(seen.shape[1], np.float32) for seen in observations]
 
     def rewards(self, rewards: np.ndarray, following: Observations) -> np.ndarray:
-        """Minus the pressure that every signal is left with, [B, N]."""
+        """Minus the sum of the pressures that each signal sees next, [B, N]."""
         del rewards
-        left = [seen[:, -len(own[0]) :].sum(axis=1) for seen, own in zip(following, self.served, strict=True)]
+        left = [seen[:, -len(served[0]) :].sum(axis=1) for seen, served in zip(following, self.served, strict=True)]
         return -np.stack(left, axis=1).astype(np.float64)
 
     def values(self, parameters: Layers, agent: int, observations: jax.Array) -> jax.Array:
-        """The value of every phase of one signal, [S, F] -> [S, A]."""
+        """The Q-values of all phases of one signal, [S, F] -> [S, A]."""
         served = np.array(self.served[agent])
         phases, movements = served.shape
         on = (observations[:, :phases] @ served > 0.5).astype(jnp.int32)  # [S, G]
@@ -79,19 +79,19 @@ class Mplight:
         state = jnp.concatenate([jax.nn.sigmoid(parameters["green"])[on], demand], axis=2)
         movement = jax.nn.relu(_dense(parameters, "movement", state))  # [S, G, 16]
         phase = jnp.einsum("pg,sgh->sph", served.astype(np.float32), movement)
-        own = jnp.repeat(phase[:, :, None], phases, axis=2)
-        pair = jnp.concatenate([own, jnp.swapaxes(own, 1, 2)], axis=3)  # [S, A, A, 32]
+        repeated = jnp.repeat(phase[:, :, None], phases, axis=2)
+        pair = jnp.concatenate([repeated, jnp.swapaxes(repeated, 1, 2)], axis=3)  # [S, A, A, 32]
         related = jax.nn.relu(_dense(parameters, "relation", jax.nn.relu(parameters["relation"])))
         hidden = jax.nn.relu(_dense(parameters, "pair", pair)) * related[frap.relations(served)]
         value = _dense(parameters, "value", jax.nn.relu(_dense(parameters, "hidden", hidden)))[..., 0]
         return (value * (1 - np.eye(phases, dtype=np.float32))).sum(axis=2)
 
-    def tables(self, parameters: Layers, units: list[np.ndarray]) -> tuple[FrapQ, ...]:
-        """What plays."""
-        del units
+    def q_functions(self, parameters: Layers, scales: list[np.ndarray]) -> tuple[FrapQ, ...]:
+        """JAX parameters as NumPy Q-functions."""
+        del scales
         network = FrapNetwork(tuple(np.array(parameters[name], np.float32) for name in frap.SHAPES))
         pairs = zip(self.served, self.features, strict=True)
-        return tuple(FrapQ(network, np.array(own), features) for own, features in pairs)
+        return tuple(FrapQ(network, np.array(served), features) for served, features in pairs)
 
 
 def _dense(parameters: Layers, name: str, inputs: jax.Array) -> jax.Array:

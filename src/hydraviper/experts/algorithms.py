@@ -1,0 +1,62 @@
+"""Ways to train an expert, by name. JAX is imported when one of them is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hydraviper.data import InputError, Progress
+from hydraviper.protocols import Engine, Game
+
+if TYPE_CHECKING:
+    from hydraviper.experts.training import Training
+
+
+def choose(game: Game, name: str | None = None) -> str:
+    """The name of an algorithm, or of the one that suits a game.
+
+    Joint critics need many episodes, which a game has that steps many at once; else each agent learns alone.
+    """
+    if name not in (None, *ALGORITHMS):
+        raise InputError(f"there is no way to train called {name!r}: choose one of {', '.join(ALGORITHMS)}.")
+    return name or ("maddpg" if game.width is None else "idqn")
+
+
+def train(
+    game: Game, algorithm: str, changes: dict[str, Any], engine: Engine | None, on_progress: Progress
+) -> Training:
+    """Train an expert with the algorithm's recommended settings, some of them changed."""
+    try:
+        return ALGORITHMS[algorithm](game, changes, engine, on_progress)
+    except ImportError as error:
+        raise InputError(f"training needs the package {error.name}: install hydraviper[train].") from None
+
+
+def _maddpg(game: Game, changes: dict[str, Any], engine: Engine | None, on_progress: Progress) -> Training:
+    from hydraviper.experts import maddpg
+
+    del engine  # the games of a round are stepped at once, here
+    settings = replace(maddpg.recommended(game), **changes)
+    return maddpg.train(game, settings, _episodes(on_progress, settings.episodes))
+
+
+def _idqn(game: Game, changes: dict[str, Any], engine: Engine | None, on_progress: Progress) -> Training:
+    from hydraviper.experts import dqn
+
+    settings = replace(dqn.DqnSettings(), **changes)
+    return dqn.train(game, settings, _episodes(on_progress, settings.episodes), engine)
+
+
+def _mplight(game: Game, changes: dict[str, Any], engine: Engine | None, on_progress: Progress) -> Training:
+    from hydraviper.experts import dqn, mplight
+
+    settings = replace(mplight.RECOMMENDED, **changes)
+    return dqn.train(game, settings, _episodes(on_progress, settings.episodes), engine, mplight.Mplight.of(game))
+
+
+ALGORITHMS: dict[str, Callable[..., Training]] = {"maddpg": _maddpg, "idqn": _idqn, "mplight": _mplight}
+
+
+def _episodes(on_progress: Progress, of: int) -> Callable[[Any], None]:
+    return lambda status: on_progress("episodes", status.episodes, of)
