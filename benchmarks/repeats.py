@@ -12,7 +12,7 @@ import numpy as np
 
 import hydraviper
 from hydraviper.data import Rollouts
-from hydraviper.engines.remembered import pack
+from hydraviper.engines.journal import encode_rollouts
 from hydraviper.engines.workers import Workers
 from hydraviper.games import catalogue, traffic_catalogue
 from hydraviper.protocols import offers
@@ -23,7 +23,7 @@ SEEDS, OTHERS = np.arange(4, dtype=np.uint64), np.arange(100, 102, dtype=np.uint
 
 def different(first: list[Rollouts], second: list[Rollouts]) -> int:
     """How many rollouts are not the same."""
-    return sum(pack(one) != pack(other) for one, other in zip(first, second, strict=True))
+    return sum(encode_rollouts(one) != encode_rollouts(other) for one, other in zip(first, second, strict=True))
 
 
 def row(name: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import hydraviper
-from hydraviper.engines import workers
+from hydraviper.engines import pool, workers
 from hydraviper.games.scripts import Staying
 from tests.helpers.slow_world import Slow
 
@@ -65,13 +65,12 @@ def test_a_worker_that_dies_is_replaced_and_its_rollout_repeated(navigation, mar
 
 def test_a_policy_travels_once_per_worker_and_an_idle_death_is_mended(monkeypatch, navigation, marks):
     sent = []
-    send = workers._Worker.send
 
-    def noted(worker, packed, seeds, record):
-        sent.append(packed.digest not in worker.known)
-        send(worker, packed, seeds, record)
+    def noted(piece, names, message=workers._message):
+        sent.append(piece[0].digest not in names)
+        return message(piece, names)
 
-    monkeypatch.setattr(workers._Worker, "send", noted)
+    monkeypatch.setattr(workers, "_message", noted)
     with hydraviper.LocalEngine(partial(Fragile, marks, 0), workers=2) as engine:
         engine.play(Staying(3), SEEDS)
         engine.play(Staying(3), SEEDS)  # the same content, another object
@@ -101,7 +100,7 @@ def test_what_cannot_be_played_leaves_nobody_behind(marks, word, error, sentence
 
 @pytest.mark.parametrize("word", ["stop", "loop"])
 def test_a_worker_that_stands_still_is_replaced_and_its_rollout_repeated(navigation, marks, monkeypatch, word):
-    monkeypatch.setenv(workers.STILL_SETTING, "4")
+    monkeypatch.setenv(pool.STILL_SETTING, "4")
     whole = hydraviper.play(navigation, Staying(3), SEEDS, record=True)
     with hydraviper.LocalEngine(partial(Fragile, marks, 1, word), workers=2) as engine:
         played = engine.play(Staying(3), SEEDS, record=True)
@@ -113,7 +112,7 @@ def test_a_worker_that_stands_still_is_replaced_and_its_rollout_repeated(navigat
 
 def test_a_rollout_that_always_stands_still_is_an_error_that_says_so(marks, monkeypatch):
     monkeypatch.setattr(workers, "ATTEMPTS", 1)
-    monkeypatch.setenv(workers.STILL_SETTING, "4")
+    monkeypatch.setenv(pool.STILL_SETTING, "4")
     engine = hydraviper.LocalEngine(partial(Fragile, marks, 99, "loop"), workers=2)
     with pytest.raises(hydraviper.JobError, match=r"took no step for 4 seconds.*seed 3.*HYDRAVIPER_STALL_SECONDS"):
         engine.play(Staying(3), SEEDS)
@@ -125,7 +124,7 @@ def test_a_worker_that_was_stopped_between_two_calls_is_replaced(navigation, mar
     with hydraviper.LocalEngine(partial(Fragile, marks, 0), workers=2) as engine:
         engine.play(Staying(3), SEEDS)
         os.kill(multiprocessing.active_children()[0].pid, signal.SIGSTOP)
-        monkeypatch.setenv(workers.STILL_SETTING, "4")
+        monkeypatch.setenv(pool.STILL_SETTING, "4")
         played = engine.play(Large(3), SEEDS)
     np.testing.assert_array_equal(played.returns, hydraviper.play(navigation, Staying(3), SEEDS).returns)
     assert multiprocessing.active_children() == []
@@ -143,15 +142,15 @@ def _unpacked(agents, _):
 
 
 def test_how_long_a_worker_may_pause(monkeypatch):
-    monkeypatch.delenv(workers.STILL_SETTING, raising=False)
-    assert workers._limit(0.01) == 120
-    assert workers._limit(30.0) == 3000  # slow but honest
-    monkeypatch.setenv(workers.STILL_SETTING, "7.5")
-    assert workers._limit(30.0) == 7.5
+    monkeypatch.delenv(pool.STILL_SETTING, raising=False)
+    assert pool.stall_limit(0.01) == 120
+    assert pool.stall_limit(30.0) == 3000  # slow but honest
+    monkeypatch.setenv(pool.STILL_SETTING, "7.5")
+    assert pool.stall_limit(30.0) == 7.5
     for word in ("0", "-1", "nan", "soon", "inf"):
-        monkeypatch.setenv(workers.STILL_SETTING, word)
+        monkeypatch.setenv(pool.STILL_SETTING, word)
         with pytest.raises(hydraviper.InputError, match=f"not '{word}'"):
-            workers._limit(1.0)
+            pool.stall_limit(1.0)
 
 
 PROGRAM = """
@@ -184,7 +183,8 @@ class Endless(Slow):
 def test_ctrl_c_and_a_killed_parent_leave_nobody_behind(tmp_path, ending):
     path = tmp_path / "endless.py"
     path.write_text(PROGRAM)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     # a shell that runs these tests in the background ignores Ctrl-C, and children inherit that
     heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}

@@ -47,7 +47,8 @@ class LocalEngine:
     def play_many(self, policies: Sequence[Policy], seeds: Sequence[np.ndarray]) -> list[Rollouts]:
         """Play several policies, each on its own seeds, as one piece of work."""
         pieces = [
-            [(policy, part, False) for part in self._cut(own)] for policy, own in zip(policies, seeds, strict=True)
+            [(policy, part, False) for part in self._cut(episodes)]
+            for policy, episodes in zip(policies, seeds, strict=True)
         ]
         return self._run(*pieces)
 
@@ -87,7 +88,7 @@ class LocalEngine:
         return play(self._thread.game, *work)
 
     def close(self) -> None:
-        """Let the workers go."""
+        """End the workers."""
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
         if self._processes is not None:
