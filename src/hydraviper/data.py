@@ -146,14 +146,6 @@ class Knowledge:
 
 
 @dataclass(frozen=True)
-class Icons:
-    """A small drawing for each action of an agent."""
-
-    drawings: tuple[str, ...]  # one per action: SVG elements in a square from (0, 0) to `trees.render.PICTURE`
-    meaning: str  # how to read them, in a sentence
-
-
-@dataclass(frozen=True)
 class Score:
     """The number people read: a weighted sum of an episode's returns plus a constant."""
 

@@ -11,7 +11,6 @@ import numpy as np
 from hydraviper.data import (
     Agent,
     Derived,
-    Icons,
     InputError,
     Knowledge,
     Observations,
@@ -20,6 +19,7 @@ from hydraviper.data import (
     Score,
     Team,
 )
+from hydraviper.geometry import Intersection, RoadMap
 
 
 @runtime_checkable
@@ -76,19 +76,6 @@ class Game(Protocol):
 
     def measures(self) -> Mapping[str, np.ndarray]:
         """What else to tell about the episodes just played, name -> [B]; may be empty."""
-        ...
-
-
-@runtime_checkable
-class HasPictures(Protocol):
-    """A game that can be drawn."""
-
-    def map_svg(self, teams: Sequence[Team]) -> str:
-        """Where the agents are, numbered, in the colours of their teams, as an SVG document."""
-        ...
-
-    def action_icons(self, agent: int) -> Icons:
-        """A small drawing of each action of an agent."""
         ...
 
 
@@ -196,12 +183,22 @@ class Graph:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """Read by maps, by drawings of trees and by reports: where things lie."""
+
+    road_map: Callable[[], RoadMap] | None = None  # may end an episode that is under way
+    # Agent's name -> the intersection of its signal, whose phases are the agent's actions.
+    intersections: Mapping[str, Intersection] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Offers:
     """What a game offers beside the `Game` protocol, grouped by who reads it; all of it is optional."""
 
     scoring: Scoring = field(default_factory=Scoring)
     search: Search = field(default_factory=Search)
     graph: Graph = field(default_factory=Graph)
+    drawing: Drawing = field(default_factory=Drawing)
     knowledge: Knowledge = field(default_factory=Knowledge)  # what proofs may rely on: true of every observation
     secrets: tuple[str, ...] = ()  # features that agents give away to opponents by acting on them
     notes: tuple[str, ...] = ()  # sentences about this game that every run repeats
@@ -247,3 +244,8 @@ def _check_offers(game: Game) -> None:
     for agent, served in zip(game.agents, offered.graph.served or (), strict=False):
         if len(served) != len(agent.actions):
             raise InputError(f"{game.name} says what {len(served)} phases of {agent.name} serve, not one per action.")
+    for agent in game.agents:
+        intersection = offered.drawing.intersections.get(agent.name)
+        if intersection is not None and intersection.phases != len(agent.actions):
+            phases, actions = intersection.phases, len(agent.actions)
+            raise InputError(f"{game.name} draws {phases} phases of {agent.name}, which has {actions} actions.")

@@ -16,12 +16,15 @@ import pytest
 
 import hydraviper
 from hydraviper.data import Rollouts
-from hydraviper.drawing import pictures
+from hydraviper.drawing import maps
+from hydraviper.drawing.icons import CLOSED, GO, SIDE, draw_icons
+from hydraviper.drawing.maps import draw_map
 from hydraviper.drawing.timeline import time_chart
-from hydraviper.drawing.trees import PICTURE, to_svg
+from hydraviper.drawing.trees import to_svg
 from hydraviper.experts import store
-from hydraviper.games import intersection, road_map, road_network
+from hydraviper.games import road_network
 from hydraviper.games.road_network import COMPASS
+from hydraviper.protocols import Drawing
 from hydraviper.runs.evaluate import over_time
 from tests.helpers.command_line import QUICK, refuses
 from tests.helpers.experts import random_expert
@@ -42,6 +45,14 @@ def corridors():
     return [hydraviper.make(f"{name}-corridor") for name in ("cologne", "ingolstadt")]
 
 
+def icons_of(game, agent: int):
+    return draw_icons(game.offers.drawing.intersections[game.agents[agent].name])
+
+
+def map_of(game, teams) -> str:
+    return draw_map(game.offers.drawing.road_map(), teams)
+
+
 def parsed(svg: str) -> ElementTree.Element:
     return ElementTree.fromstring(svg)
 
@@ -55,7 +66,7 @@ def words(svg: str) -> list[str]:
 
 def direction(path: str) -> float:
     """Where a path begins, in degrees clockwise from north as seen from the middle of an icon."""
-    x, y = (float(part) - PICTURE / 2 for part in re.match(r"M([-\d.]+) ([-\d.]+)", path).groups())
+    x, y = (float(part) - SIDE / 2 for part in re.match(r"M([-\d.]+) ([-\d.]+)", path).groups())
     return math.degrees(math.atan2(x, -y)) % 360
 
 
@@ -74,7 +85,7 @@ def arrows(icon: str) -> list[tuple[float, float, bool]]:
 
 
 def test_arrows_of_the_street_point_as_the_phases_say(street):
-    first = street.action_icons(0).drawings
+    first = icons_of(street, 0).drawings
     assert len(first) == len(street.agents[0].actions) == 3
     shown = [{(point(start) + point(end), yields) for start, end, yields in arrows(icon)} for icon in first]
 
@@ -111,7 +122,7 @@ def test_every_phase_shows_exactly_the_approaches_and_yields_that_it_names(stree
     for game in (street, *corridors):
         for i, signal in enumerate(game.network.signals):
             sources = {way.side: way.source for way in signal.movements}
-            for name, icon in zip(signal.phases, game.action_icons(i).drawings, strict=True):
+            for name, icon in zip(signal.phases, icons_of(game, i).drawings, strict=True):
                 named = {side for side in sources if re.search(rf"(^|[-, ]){side}[- ]", name)}
                 nearest = [
                     min(sources, key=lambda side: abs((sources[side] - start + 180) % 360 - 180))
@@ -119,7 +130,7 @@ def test_every_phase_shows_exactly_the_approaches_and_yields_that_it_names(stree
                 ]
                 assert set(nearest) == named, name
                 assert any(yields for _, _, yields in arrows(icon)) == ("yield" in name)
-                assert icon.count(intersection.CLOSED) == len(sources) - len(named)
+                assert icon.count(CLOSED) == len(sources) - len(named)
 
 
 class Mirrored:
@@ -146,9 +157,9 @@ def test_driving_on_the_left_is_noticed(street):
 
 
 def test_trees_show_an_icon_in_every_leaf_and_the_legend(street):
-    agent, icons = street.agents[0], street.action_icons(0)
+    agent, icons = street.agents[0], icons_of(street, 0)
     tree = random_tree(agent, np.random.default_rng(1), 3)
-    svg = to_svg(agent, tree, icons.drawings.__getitem__, icons.meaning)
+    svg = to_svg(agent, tree, icons)
     moved = [g for g in parsed(svg).iter(SVG + "g") if "translate" in g.attrib.get("transform", "")]
     assert len(moved) == tree.leaves + len(agent.actions)
     assert "north is up" in " ".join(words(svg))
@@ -170,7 +181,7 @@ def marks(svg: str) -> dict[int, tuple[float, float]]:
 
 def test_ingolstadt_is_numbered_from_south_to_north_and_shows_its_teams(corridors):
     game = corridors[1]
-    plain, split = game.map_svg(game.teams), game.map_svg(((0, 1, 2), (3, 4, 5, 6)))
+    plain, split = map_of(game, game.teams), map_of(game, ((0, 1, 2), (3, 4, 5, 6)))
     for svg in (plain, split):
         heights = [y for _, (_, y) in sorted(marks(svg).items())]
         assert len(heights) == 7
@@ -180,12 +191,12 @@ def test_ingolstadt_is_numbered_from_south_to_north_and_shows_its_teams(corridor
     shown = [word for word in words(split) if word.startswith("signal-")]
     assert shown[0].startswith("signal-1cluster_1757124350")  # with SUMO's name
     assert len(shown) == 7
-    first, second = (road_map._shape(k, 0, 0, 10, "#fff") for k in (0, 1))
+    first, second = (maps._shape(k, 0, 0, 10, "#fff") for k in (0, 1))
     assert (first.startswith("<circle"), second.startswith("<path")) == (True, True)  # told apart without colour
 
 
 def test_maps_lie_right_and_to_scale(street):
-    svg = street.map_svg(street.teams)
+    svg = map_of(street, street.teams)
     (x, y), (u, v) = (marks(svg)[k] for k in (1, 2))  # A at (0, 0) and B at (200, 0), about
     near = street.network.signals
     metres = math.dist(near[0].position, near[1].position)
@@ -203,15 +214,15 @@ def test_maps_lie_right_and_to_scale(street):
 def test_marks_never_overlap():
     draws = np.random.default_rng(0)
     homes = [tuple(point) for point in draws.uniform(0, 120, size=(12, 2))]
-    spots = road_map._apart([*homes, homes[0]], 25, (400, 400))
+    spots = maps._apart([*homes, homes[0]], 25, (400, 400))
     assert min(math.dist(a, b) for a, b in combinations(spots, 2)) > 24
     far = [(20.0, 20.0), (200.0, 50.0)]
-    assert road_map._apart(far, 25, (400, 400)) == far
+    assert maps._apart(far, 25, (400, 400)) == far
 
 
 def test_drawing_ends_an_episode_and_says_so(street):
     street.reset(SEEDS[:1])
-    street.map_svg(street.teams)
+    map_of(street, street.teams)
     with pytest.raises(hydraviper.JobError, match="took over SUMO"):
         street.step(np.zeros((1, 2), int))
 
@@ -242,7 +253,7 @@ class First:
 
 def test_other_games_keep_no_trace(navigation):
     assert hydraviper.play(navigation, First(), SEEDS).trace is None
-    assert pictures.draw(navigation, navigation.teams) is None
+    assert navigation.offers.drawing == Drawing()
 
 
 def test_lines_over_time_are_quantiles_of_smoothed_episodes(street):
@@ -292,7 +303,7 @@ def test_a_run_draws_everything(call, street, monkeypatch):
         assert part in page
     assert not re.search(r"https?:|src=|url\(|nan", page)
     tree, drawn, queues = (call("show", "run", *options)[1] for options in SHOWN)
-    assert intersection.GO in tree
+    assert GO in tree
     assert list(marks(drawn)) == [1, 2]
     assert "team 1" in words(drawn)
     assert "max-pressure" in words(queues)
@@ -306,7 +317,7 @@ def test_a_run_draws_everything(call, street, monkeypatch):
     code, printed, complaint = call("show", "alone.json", "--format", "svg", "--agent", "signal-1")
     assert code == 0
     assert "hydraviper[traffic]" in complaint
-    assert intersection.GO not in printed
+    assert GO not in printed
     assert "signal-1" in words(printed)[0]
     refuses(call, "hydraviper[traffic]", "show", "alone.json", "--format", "map")
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from hydraviper.data import Agent, Derived, Estimate, InputError, Term
+from hydraviper.drawing.icons import SIDE, Icons
 from hydraviper.drawing.report import render_report, verdict
 from hydraviper.drawing.svg import document, hatch, paint, text
-from hydraviper.drawing.trees import PICTURE, to_svg
+from hydraviper.drawing.trees import to_svg
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.trees.words import agreement, number, percent, threshold_texts, to_text
 from tests.helpers.trees import random_tree
@@ -208,12 +209,12 @@ def test_nodes_carry_their_numbers_and_pictures():
     tree = rounded_tree(NAVIGATOR, 3, seed=8)
     plain = drawn_words(to_svg(NAVIGATOR, tree))
     assert all(plain[str(node)] == 1 for node in range(len(tree)))
-    drawn = to_svg(NAVIGATOR, tree, lambda action: f'<circle cx="24" cy="24" r="{action + 5}"/>')
+    drawn = to_svg(NAVIGATOR, tree, Icons(tuple(f'<circle cx="24" cy="24" r="{k + 5}"/>' for k in range(5)), ""))
     circles = Counter(e.attrib["r"] for e in ElementTree.fromstring(drawn).iter(SVG + "circle"))
     leaves = tree.action[tree.feature == LEAF]
     assert circles == Counter(str(action + 5) for action in [*leaves, *range(5)])  # and the legend
     heights = [float(ElementTree.fromstring(svg).attrib["height"]) for svg in (to_svg(NAVIGATOR, tree), drawn)]
-    assert heights[1] - heights[0] >= PICTURE
+    assert heights[1] - heights[0] >= SIDE
 
 
 def test_actions_can_be_told_apart_without_colours():

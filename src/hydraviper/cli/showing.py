@@ -13,12 +13,14 @@ import typer
 from hydraviper.cli.application import app
 from hydraviper.cli.common import AgentName, GameName, RunPath, err, game_named, game_of
 from hydraviper.cli.terminal import print_document
-from hydraviper.data import Icons, InputError, Team
+from hydraviper.data import InputError, Team
+from hydraviper.drawing.icons import Icons, draw_icons
+from hydraviper.drawing.maps import draw_map as map_svg
 from hydraviper.drawing.timeline import time_chart
 from hydraviper.drawing.trees import to_svg
 from hydraviper.export import only, to_dot
 from hydraviper.export.common import heading
-from hydraviper.protocols import Game, HasPictures
+from hydraviper.protocols import Game, offers
 from hydraviper.runs import edit as edits
 from hydraviper.trees import file
 from hydraviper.trees.words import to_text
@@ -77,9 +79,7 @@ def drawing(trees: file.TreesFile) -> str:
     own, tree = next(zip(trees.agents, trees.trees, strict=True))
     icons = _icons(trees)
     about = "\n".join(heading(trees))
-    if icons is None:
-        return to_svg(own, tree, about=about) + "\n"
-    return to_svg(own, tree, icons.drawings.__getitem__, icons.meaning, about) + "\n"
+    return to_svg(own, tree, icons, about) + "\n"
 
 
 @app.command("map")
@@ -90,9 +90,10 @@ def draw_map(game: GameName) -> None:
 
 
 def _map(game: Game, teams: Sequence[Team]) -> str:
-    if not isinstance(game, HasPictures):
+    road_map = offers(game).drawing.road_map
+    if road_map is None:
         raise InputError(f"{game.name} has no map: only traffic games have one.")
-    return game.map_svg(teams)
+    return map_svg(road_map(), teams)
 
 
 def _queues(run: Path) -> str:
@@ -106,11 +107,12 @@ def _icons(trees: file.TreesFile) -> Icons | None:
     """What the game draws for an agent's actions; nothing if it cannot draw, or cannot be made here."""
     try:
         game = game_of(trees)
-        agent = min(trees.students(game))  # raises if the trees belong to another version of the game
+        trees.students(game)  # raises if the trees belong to another version of the game
     except InputError as error:
         err.print(f"Note: the drawing has no pictures of the actions ({error})", style="yellow")
         return None
-    return game.action_icons(agent) if isinstance(game, HasPictures) else None
+    intersection = offers(game).drawing.intersections.get(trees.agents[0].name)
+    return None if intersection is None else draw_icons(intersection)
 
 
 def _teams(game: Game, noted: Any) -> Sequence[Team]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from hydraviper.data import Agent
+from hydraviper.drawing.icons import SIDE, Icons
 from hydraviper.drawing.svg import INK, LINE, SOFT, document, hatch, paint, tag, text, text_width
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.trees.words import agreement, number, percent, shares, short_actions, size_of, threshold_texts
@@ -18,24 +19,20 @@ from hydraviper.trees.words import agreement, number, percent, shares, short_act
 _MARGIN, _GAP = 16.0, 44.0  # around the drawing; between two levels
 _NARROW = 16  # with more leaves than this, leaves carry bare numbers
 _BAND = 9.0  # the hatched band at the top of a leaf
-_LEGEND_SCALE = 0.75  # of pictures
-PICTURE = 56.0  # the side of the square that a leaf's picture is drawn in
-
-Picture = Callable[[int], str]  # an action -> SVG elements in a square from (0, 0) to (PICTURE, PICTURE)
+_LEGEND_SCALE = 0.75  # of icons
 
 
-def to_svg(agent: Agent, tree: Tree, picture: Picture | None = None, note: str = "", about: str = "") -> str:
-    """A drawing of the tree for a paper or a page: yes goes left, no goes right, lines as wide as their share.
+def to_svg(agent: Agent, tree: Tree, icons: Icons | None = None, about: str = "") -> str:
+    """Draw a tree for a paper or a page: yes goes left, no goes right, lines are as wide as their share of the data.
 
-    With a picture, every leaf and the legend show what `picture(action)` draws, and the note says below how to read
-    that; `about` is kept in the file for whoever looks.
+    With icons, every leaf and the legend show the action's icon. `about` becomes the description inside the file.
     """
-    plan = _plan(agent, tree, picture)
+    plan = _plan(agent, tree, icons)
     label = f"Decision tree of {agent.name}: {size_of(tree)}"
     facts = f"{size_of(tree)}, agrees with the expert on {percent(tree.fidelity)} of the data"
     beside = tag("tspan", escape(facts), dx=12, font_size=12, font_weight="normal", fill=SOFT)
     title = tag("text", escape(agent.name) + beside, x=_MARGIN, y=28, font_size=16, font_weight="bold")
-    legend, bottom = _legend(agent, tree, plan, note)
+    legend, bottom = _legend(agent, tree, plan)
     edges = [_edge(tree, plan, parent) for parent in np.flatnonzero(tree.feature != LEAF).tolist()]
     order = np.argsort(plan.depth, kind="stable").tolist()
     nodes = [_leaf(agent, tree, plan, n) if tree.feature[n] == LEAF else _question(agent, tree, plan, n) for n in order]
@@ -58,10 +55,10 @@ class _Plan:
     share: np.ndarray  # [nodes]
     width: float  # of the drawing
     bottom: float  # of the lowest node
-    picture: Picture | None
+    icons: Icons | None
 
 
-def _plan(agent: Agent, tree: Tree, picture: Picture | None) -> _Plan:
+def _plan(agent: Agent, tree: Tree, icons: Icons | None) -> _Plan:
     """Lay the leaves out evenly, centre parents, and leave each box as much room as its text needs."""
     thresholds = threshold_texts(tree)
     slot, depth, paths = _slots(agent, tree, thresholds)
@@ -75,10 +72,10 @@ def _plan(agent: Agent, tree: Tree, picture: Picture | None) -> _Plan:
         for n in range(len(tree))
     )
     inside = np.array([max(text_width(line, 12) for line in lines) for lines in words])
-    least = least if picture is None else max(least, PICTURE + 6)
+    least = least if icons is None else max(least, SIDE + 6)
     wide = np.maximum(inside + padding, np.where(leaf, least, 58 if tree.leaves > _NARROW else 76))
     high = np.array([15.0 * len(lines) for lines in words])
-    high += np.where(leaf, 9 + _BAND + (0 if picture is None else PICTURE + 4), 22)
+    high += np.where(leaf, 9 + _BAND + (0 if icons is None else SIDE + 4), 22)
     pitch = wide[leaf].max() + apart
     for level in range(depth.max() + 1):
         row = sorted(np.flatnonzero(depth == level), key=lambda n: slot[n])
@@ -93,7 +90,7 @@ def _plan(agent: Agent, tree: Tree, picture: Picture | None) -> _Plan:
     x = width / 2 + pitch * (slot - (tree.leaves - 1) / 2)
     bottom = float((tops + heights)[-1])
     floor = (tops + heights)[depth]
-    return _Plan(words, x, tops[depth], floor, depth, wide, high, paths, shares(tree), width, bottom, picture)
+    return _Plan(words, x, tops[depth], floor, depth, wide, high, paths, shares(tree), width, bottom, icons)
 
 
 def _wrap(words: str, width: int) -> list[str]:
@@ -183,10 +180,10 @@ def _leaf(agent: Agent, tree: Tree, plan: _Plan, node: int) -> str:
         _swatch(action, left, y, wide, _BAND),
     ]
     first = y + _BAND + 16
-    if plan.picture is not None:
-        corner = f"translate({x - PICTURE / 2:.1f} {y + _BAND + 4:.1f})"
-        parts.append(tag("g", plan.picture(action), transform=corner))
-        first += PICTURE + 4
+    if plan.icons is not None:
+        corner = f"translate({x - SIDE / 2:.1f} {y + _BAND + 4:.1f})"
+        parts.append(tag("g", plan.icons.drawings[action], transform=corner))
+        first += SIDE + 4
     parts.append(_lines(x, first, plan.words[node], font_size=12, font_weight="bold"))
     parts.append(_bar(agent, tree, node, left, y + high + 4, wide))
     of_data, agree = (" data", " agree") if tree.leaves <= _NARROW else ("", "")
@@ -215,10 +212,10 @@ def _swatch(action: int, x: float, y: float, wide: float, high: float) -> str:
     return box + hatch(action, x, y, wide, high)
 
 
-def _legend(agent: Agent, tree: Tree, plan: _Plan, note: str) -> tuple[list[str], float]:
+def _legend(agent: Agent, tree: Tree, plan: _Plan) -> tuple[list[str], float]:
     """The actions with how often the tree answers with each, and how to read the drawing; and where that ends."""
     leaves, share = np.flatnonzero(tree.feature == LEAF), shares(tree)
-    room = 0.0 if plan.picture is None else _LEGEND_SCALE * PICTURE
+    room = 0.0 if plan.icons is None else _LEGEND_SCALE * SIDE
     parts, x, y, width = [], _MARGIN, plan.bottom + 34 + room / 2, plan.width
     for k, name in enumerate(agent.actions):
         mine = leaves[tree.action[leaves] == k]
@@ -227,9 +224,9 @@ def _legend(agent: Agent, tree: Tree, plan: _Plan, note: str) -> tuple[list[str]
         if x > _MARGIN and x + long > width - _MARGIN:
             x, y = _MARGIN, y + max(19, room + 4)
         parts.append(_swatch(k, x, y - 9, 20, 11))
-        if plan.picture is not None:
+        if plan.icons is not None:
             corner = f"translate({x + 23:.1f} {y - 4 - room / 2:.1f}) scale({_LEGEND_SCALE})"
-            parts.append(tag("g", plan.picture(k), transform=corner))
+            parts.append(tag("g", plan.icons.drawings[k], transform=corner))
         parts.append(text(x + 26 + room, y, label, font_size=11, fill=INK if len(mine) else SOFT))
         x += long + 16
     y += room / 2
@@ -238,6 +235,7 @@ def _legend(agent: Agent, tree: Tree, plan: _Plan, note: str) -> tuple[list[str]
         "the data. In a box: the share of the data that gets there · where the expert answers as the tree does. "
         "Under a leaf: the expert's actions there as a bar, the share and the agreement. Small numbers name the nodes."
     )
+    note = "" if plan.icons is None else plan.icons.meaning
     lines = textwrap.wrap(f"{meaning} {note}", int((width - 2 * _MARGIN) / 5.9))
     parts += [text(_MARGIN, y + 19 + 13 * k, line, font_size=10, fill=SOFT) for k, line in enumerate(lines)]
     return parts, y + 6 + 13 * len(lines)

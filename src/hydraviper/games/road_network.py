@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from hydraviper.games.simulation import active_program
+from hydraviper.geometry import GREEN, Movement, Point
 
 TURNS = {
     "l": "left",
@@ -31,9 +32,6 @@ _ORDER = (
 COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
 LOOK_BACK = 50.0  # metres before the stop line that decide where an approach comes from
 LOOK_AHEAD = 10.0  # metres behind the junction that decide where a road goes: it may bend soon
-GREEN = "Gg"
-
-Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -55,17 +53,6 @@ class LaneGroup:
     to_lanes: tuple[str, ...]  # where their vehicles go, each once
     before: tuple[str, ...]  # lanes further up the same road whose vehicles queue for them
     phases: tuple[int, ...]  # indices of the green phases that let some of them go
-
-
-@dataclass(frozen=True)
-class Movement:
-    """One way across a signal, from an approach into a road, and in which phases it may be taken."""
-
-    side: str  # where it comes from, as its lane groups say: "west"
-    turn: str
-    source: float  # degrees clockwise from north in which the approach lies, seen from the signal
-    target: float  # the same of the road that it leads into, where that begins
-    lights: str  # one letter per green phase: G goes, g goes but yields, r waits
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.data import Agent, Derived, Icons, InputError, Observations, Recommended, Score, Team, Term
-from hydraviper.games import intersection, road_map, road_network, simulation, traffic_facts, traffic_rules
+from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
+from hydraviper.games import road_map, road_network, simulation, traffic_facts, traffic_rules
 from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Scenario
 from hydraviper.games.traffic_rules import LEAVE
-from hydraviper.protocols import Graph, Offers, Policy, Scoring, Search
+from hydraviper.geometry import GREEN, Intersection, RoadMap
+from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
 from hydraviper.settings import Range
 
 RECOMMENDED = Recommended(
@@ -78,6 +79,7 @@ class Traffic:
             Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=seconds_per_step / 60),
             Search(derived=tuple(_differences(of_signal) for of_signal in served)),
             Graph(self.network.neighbours, served),
+            Drawing(self._road_map, _intersections(self.agents, signals)),
             knowledge=traffic_facts.knowledge(self.agents),
             notes=(*_notes(self.network), *_left_out(scenario)),
             content=scenario.content,
@@ -92,14 +94,10 @@ class Traffic:
             "max-pressure": traffic_rules.max_pressure(signals, self._sees_moving),
         }
 
-    def map_svg(self, teams: Sequence[Team]) -> str:
-        """The network with its signals numbered, in the colours of their teams; an episode under way is lost."""
+    def _road_map(self) -> RoadMap:
+        """Where roads and signals lie; an episode under way is lost."""
         library = simulation.load(self.scenario, 0, None)  # held by nobody: the next step of any game says so
-        return road_map.draw(road_map.read(library), self.network, teams)
-
-    def action_icons(self, agent: int) -> Icons:
-        """A signal's phases as arrows on its intersection."""
-        return intersection.icons(self.network.signals[agent])
+        return road_map.read(library, self.network)
 
     def reset(self, seeds: np.ndarray) -> Observations:
         """Load the scenario afresh; the seed is SUMO's own."""
@@ -219,6 +217,13 @@ def _agent(i: int, signal: Signal, moving: bool) -> Agent:
     )
 
 
+def _intersections(agents: Sequence[Agent], signals: Sequence[Signal]) -> dict[str, Intersection]:
+    return {
+        agent.name: Intersection(len(signal.greens), signal.movements, signal.keeps_left)
+        for agent, signal in zip(agents, signals, strict=True)
+    }
+
+
 def _served(signal: Signal) -> np.ndarray:
     """The lane groups that each phase lets go, bool [phases, groups]."""
     return np.array([[phase in group.phases for group in signal.groups] for phase in range(len(signal.greens))])
@@ -279,10 +284,7 @@ def _counting(signals: Sequence[Signal], lanes: Sequence[str]) -> tuple[list[np.
 
 def _between(state: str, green: str) -> str:
     """Yellow for those who lose their green; everybody else as before."""
-    return "".join(
-        "y" if old in road_network.GREEN and new not in road_network.GREEN else old
-        for old, new in zip(state, green, strict=True)
-    )
+    return "".join("y" if old in GREEN and new not in GREEN else old for old, new in zip(state, green, strict=True))
 
 
 def _trips(library: Any) -> dict[str, float]:

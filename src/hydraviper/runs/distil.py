@@ -16,7 +16,6 @@ from typing import Any
 
 from hydraviper.algorithm import Distilled, distill
 from hydraviper.data import Estimate, InputError, JobError, Ledger, Progress
-from hydraviper.drawing import pictures
 from hydraviper.drawing.report import render_report
 from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
 from hydraviper.experts import store
@@ -241,8 +240,8 @@ def _write(run: Run, result: Distilled, summary: dict[str, Any], folder: Path) -
         return
     trees = trees_of(run, result, summary["score"])
     file.write_whole(folder / "summary.json", json.dumps(summary, indent=1))
-    drawn = pictures.draw(run.game, result.teams)
-    page = render_report(summary, trees.agents, trees.trees, result.ledger.lines, result.ledger.notes, drawn)
+    lines, notes, drawing = result.ledger.lines, result.ledger.notes, offers(run.game).drawing
+    page = render_report(summary, trees.agents, trees.trees, lines, notes, drawing, result.teams)
     file.write_whole(folder / "report.html", page)
     file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
 
@@ -311,7 +310,7 @@ def refine_run(
     file.write_whole(folder / "settings.json", json.dumps(noted, indent=1))
     file.write_whole(folder / "summary.json", json.dumps(summary, indent=1))
     page = render_report(
-        summary, document.agents, document.trees, [], summary["notes"], pictures.draw(game, game.teams)
+        summary, document.agents, document.trees, [], summary["notes"], offers(game).drawing, game.teams
     )
     file.write_whole(folder / "report.html", page)
     file.save(document, folder / "trees.json")

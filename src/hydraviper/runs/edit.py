@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import Estimate, InputError, Rollouts
-from hydraviper.drawing import pictures
 from hydraviper.drawing.report import render_report
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, offers
@@ -258,8 +257,8 @@ def _report(run: Path, trees: TreesFile, summary: Mapping[str, Any], game: Game)
         )
     places = {agent.name: i for i, agent in enumerate(game.agents)}
     teams = [tuple(places[name] for name in team) for team in summary.get("teams", ())] or game.teams
-    drawn = pictures.draw(game, teams)
-    return render_report(summary, trees.agents, trees.trees, lines, [*summary.get("notes", ()), *notes], drawn)
+    notes = [*summary.get("notes", ()), *notes]
+    return render_report(summary, trees.agents, trees.trees, lines, notes, offers(game).drawing, teams)
 
 
 def _ledger_lines(ledger: Path) -> list[dict[str, Any]]:

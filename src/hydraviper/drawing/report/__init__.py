@@ -7,7 +7,7 @@ from html import escape
 from math import hypot, isfinite
 from typing import Any
 
-from hydraviper.data import Agent
+from hydraviper.data import Agent, Team
 from hydraviper.drawing.charts import (
     WIDTH,
     Dot,
@@ -22,13 +22,15 @@ from hydraviper.drawing.charts import (
     table,
     width_of,
 )
-from hydraviper.drawing.pictures import Pictures
+from hydraviper.drawing.icons import draw_icons
+from hydraviper.drawing.maps import draw_map
 from hydraviper.drawing.report import beyond, making
 from hydraviper.drawing.report.style import STYLE
 from hydraviper.drawing.report.words import count, duration
 from hydraviper.drawing.svg import PALETTE
 from hydraviper.drawing.timeline import time_chart
 from hydraviper.drawing.trees import to_svg
+from hydraviper.protocols import Drawing
 from hydraviper.trees.tree import Tree
 from hydraviper.trees.words import percent, size_of, to_text
 
@@ -41,9 +43,14 @@ def render_report(
     trees: Sequence[Tree],
     ledger: Sequence[Mapping[str, Any]],
     notes: Sequence[str],
-    pictures: Pictures | None = None,
+    drawing: Drawing | None = None,
+    teams: Sequence[Team] = (),
 ) -> str:
-    """The whole page as text: verdict, scores, a map if there is one, every tree, learning, budget, time, settings."""
+    """The whole page as text: verdict, scores, a map if there is one, every tree, learning, budget, time, settings.
+
+    `drawing` is the game's geometry, `teams` are those of the map.
+    """
+    drawing = drawing or Drawing()
     title = f"{summary.get('game', 'game')}: {summary.get('algorithm', 'trees')}"
     sections = [
         _header(summary, trees),
@@ -51,8 +58,8 @@ def render_report(
         _scores(summary, len(trees)),
         beyond.refined(summary),
         beyond.constraints(summary),
-        _map(summary, pictures),
-        _trees(agents, trees, pictures),
+        _map(summary, drawing, teams),
+        _trees(agents, trees, drawing),
         making.learning(summary, ledger),
         making.budget(summary, ledger),
         making.seconds(summary),
@@ -209,17 +216,18 @@ def _dot(value: Mapping[str, Any], colour: str, digits: int, prefix: str = "") -
 # --------------------------------------------------------------------------- trees
 
 
-def _map(summary: Mapping[str, Any], pictures: Pictures | None) -> str:
-    if pictures is None:
+def _map(summary: Mapping[str, Any], drawing: Drawing, teams: Sequence[Team]) -> str:
+    if drawing.road_map is None:
         return ""
-    teams = len(summary.get("teams") or ())
+    groups = len(summary.get("teams") or ())
     words = "Every agent where it is, with its number."
-    if teams > 1:
-        words += f" The agents of each of the {count(teams, 'team')} share a colour and a shape."
-    return f'<h2>The map</h2>\n<p>{escape(words)}</p>\n<figure class="map">{inline(pictures.map)}</figure>'
+    if groups > 1:
+        words += f" The agents of each of the {count(groups, 'team')} share a colour and a shape."
+    svg = draw_map(drawing.road_map(), teams)
+    return f'<h2>The map</h2>\n<p>{escape(words)}</p>\n<figure class="map">{inline(svg)}</figure>'
 
 
-def _trees(agents: Sequence[Agent], trees: Sequence[Tree], pictures: Pictures | None) -> str:
+def _trees(agents: Sequence[Agent], trees: Sequence[Tree], drawing: Drawing) -> str:
     if not trees:
         return (
             "<h2>The students</h2>\n<p>Each is made of several trees, which nobody reads as one: distill with "
@@ -231,8 +239,9 @@ def _trees(agents: Sequence[Agent], trees: Sequence[Tree], pictures: Pictures | 
         "The coloured box at the end is what it does. Rest the pointer on a box for the whole path and the counts.</p>",
     ]
     for agent, tree in zip(agents, trees, strict=True):
-        icons = pictures.icons[agent.name] if pictures else None
-        svg = inline(to_svg(agent, tree, icons.drawings.__getitem__, icons.meaning) if icons else to_svg(agent, tree))
+        intersection = drawing.intersections.get(agent.name)
+        icons = None if intersection is None else draw_icons(intersection)
+        svg = inline(to_svg(agent, tree, icons))
         wide = width_of(svg) > WIDTH  # may stick out of the column of text
         kind = "tree pictured" if icons else "tree"
         style = f' wide" style="max-width: {width_of(svg) + 20:.0f}px' if wide else ""

@@ -7,33 +7,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from hydraviper.data import Icons
 from hydraviper.drawing.svg import tag
-from hydraviper.drawing.trees import PICTURE
-from hydraviper.games.road_network import GREEN, Movement, Signal
+from hydraviper.geometry import GREEN, Intersection, Movement, Point
 
+SIDE = 56.0  # of the square that an icon is drawn in
 MEANING = "Intersections: north is up; a solid arrow goes, a dashed one goes but yields, a bar waits."
 GO, ROAD, CLOSED = "#00703f", "#d9dee4", "#8f1d14"
-_OUTER, _STOP = 26.0, 13.0  # where roads end and where vehicles stop, from the middle of a drawing that is 56 wide
+_OUTER, _STOP = 26.0, 13.0  # where roads end and where vehicles stop, from the middle of the icon
 _BEND = 6.0  # how far from the middle a curve's control points stay
 _LANE, _INNER = 4.6, 1.2  # from a road's middle to an arrow; to one that yields, which must not hide below others
 _SAME_ROAD = 40.0  # degrees: the two directions of one road lie about the same way
 
-Point = tuple[float, float]
+
+@dataclass(frozen=True)
+class Icons:
+    """A small drawing for each action of an agent."""
+
+    drawings: tuple[str, ...]  # one per action: SVG elements in a square from (0, 0) to (SIDE, SIDE)
+    meaning: str  # how to read them, in a sentence
 
 
-def icons(signal: Signal) -> Icons:
+def draw_icons(intersection: Intersection) -> Icons:
     """One drawing per green phase."""
-    return Icons(tuple(icon(signal, phase) for phase in range(len(signal.greens))), MEANING)
+    return Icons(tuple(_icon(intersection, phase) for phase in range(intersection.phases)), MEANING)
 
 
-def icon(signal: Signal, phase: int) -> str:
+def _icon(intersection: Intersection, phase: int) -> str:
     """The roads of an intersection and what a phase lets go there, as a piece of SVG."""
-    shown = [way for way in signal.movements if way.turn != "turning back"] or list(signal.movements)
+    movements = list(intersection.movements)
+    shown = [way for way in movements if way.turn != "turning back"] or movements
     target = _arms(shown)
-    hand = -1 if signal.keeps_left else 1
-    parts = [tag("rect", width=PICTURE, height=PICTURE, rx=4, fill="#ffffff")]
+    hand = -1 if intersection.keeps_left else 1
+    parts = [tag("rect", width=SIDE, height=SIDE, rx=4, fill="#ffffff")]
     parts += [_road(angle) for angle in sorted({way.source for way in _approaches(shown)} | set(target.values()))]
     going = [way for way in shown if way.lights[phase] in GREEN]
     for approach in _approaches(shown):
@@ -69,7 +76,7 @@ def _between(first: float, second: float) -> float:
 def _at(angle: float, along: float, right: float = 0.0) -> Point:
     """A point of the drawing: so far from the middle in a direction, and so far to the right of it."""
     sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
-    return PICTURE / 2 + along * sine + right * cosine, PICTURE / 2 - along * cosine + right * sine
+    return SIDE / 2 + along * sine + right * cosine, SIDE / 2 - along * cosine + right * sine
 
 
 def _path(*points: Point) -> str:
