@@ -1,17 +1,22 @@
-# `make demo` and `make test` need Python >= 3.11 and make; they build .venv themselves.
+# `make demo`, `make check` and `make test` need Python >= 3.11 and make; they build .venv themselves.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench lock clean
+.PHONY: demo test check lint bench lock clean
 
 demo: $(READY)
 	@$(BIN)/hydraviper distill cooperative-navigation --budget low --seed 0
 	@echo; echo "One of the three trees:"; echo
 	@$(BIN)/hydraviper show runs/latest --agent agent-0
 
+# Everything, and at the end how much of the package's branches the tests take.
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+
+# While you work: lint, types and the quick tests, in about a minute.
+check: lint
+	$(BIN)/python -m pytest -m "not slow"
 
 lint: $(READY)
 	$(BIN)/ruff check .
