@@ -203,6 +203,8 @@ class Offers:
     secrets: tuple[str, ...] = ()  # features that agents give away to opponents by acting on them
     notes: tuple[str, ...] = ()  # sentences about this game that every run repeats
     content: str | None = None  # for a game made from files: a hash of all in them that an episode depends on
+    # Parameters that older records of the game lack, as it was played when these were written.
+    before: Mapping[str, Any] = field(default_factory=dict)
     compiled: bool = False  # its steps release the interpreter lock, so that threads are enough to play in parallel
 
 

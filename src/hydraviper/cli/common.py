@@ -125,18 +125,20 @@ def game_named(spec: str) -> Game:
 
 def game_of(trees: file.TreesFile) -> Game:
     """The game that trees were made for; a file that it lies in is opened only if the user knows it."""
-    path = catalogue.named_file(trees.game, trees.parameters)
+    parameters = catalogue.completed(trees.game, trees.parameters)
+    path = catalogue.named_file(trees.game, parameters)
     if path is not None:
         trust.ask(path)
-    return catalogue.make(trees.game, trees.parameters)
+    return catalogue.make(trees.game, parameters)
 
 
 def game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, store.StoredExpert]:
     """The game of a name, and its expert: the shipped one, or the one in a file."""
     game = game_named(spec)
     expert = _expert(path, game)
-    if expert.about.get("parameters", dict(game.parameters)) != dict(game.parameters):
-        err.print(f"Note: the expert was trained with {expert.about['parameters']}, not {dict(game.parameters)}.")
+    trained_with = store.trained_with(expert, game)
+    if trained_with != dict(game.parameters):
+        err.print(f"Note: the expert was trained with {trained_with}, not {dict(game.parameters)}.")
     return game, replace(expert, workers=workers)
 
 

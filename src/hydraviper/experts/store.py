@@ -216,6 +216,12 @@ def fits(expert: StoredExpert, game: Game) -> bool:
     return same_name and expert.observation_sizes == sizes and expert.action_counts == counts
 
 
+def trained_with(expert: StoredExpert, game: Game) -> dict[str, Any]:
+    """The parameters that an expert was trained with; those that did not exist yet as games were then."""
+    recorded = expert.about.get("parameters", game.parameters)
+    return {**offers(game).before, **(recorded if isinstance(recorded, Mapping) else {})}
+
+
 def all_shipped(game: Game) -> list[StoredExpert]:
     """The trained experts for a game that come with the package, the one to take first."""
     with resources.as_file(resources.files("hydraviper.experts") / "trained") as folder:
@@ -223,8 +229,7 @@ def all_shipped(game: Game) -> list[StoredExpert]:
         experts = [expert for expert in map(load, files) if fits(expert, game)]
 
     def in_common(expert: StoredExpert) -> int:
-        parameters = expert.about.get("parameters", {})
-        return len(game.parameters.items() & dict(parameters).items()) if isinstance(parameters, Mapping) else 0
+        return len(game.parameters.items() & trained_with(expert, game).items())
 
     return sorted(experts, key=in_common, reverse=True)  # of equals, the one with the shortest name
 

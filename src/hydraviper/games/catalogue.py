@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hydraviper.data import InputError
-from hydraviper.games import traffic_catalogue
+from hydraviper.games import traffic_catalogue, traffic_options
 from hydraviper.games.particle import CooperativeNavigation, PhysicalDeception
 from hydraviper.protocols import Game
 
@@ -36,6 +36,12 @@ def make(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
         return (GAMES | FAMILIES)[name](**options)
     except TypeError as error:
         raise InputError(f"{name} cannot be made with {options} ({error}): check its parameters.") from None
+
+
+def completed(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that a file recorded, with those that did not exist yet as they were played at the time."""
+    known = inspect.signature((GAMES | FAMILIES)[name]).parameters if name in GAMES | FAMILIES else {}
+    return {**{key: value for key, value in traffic_options.BEFORE.items() if key in known}, **parameters}
 
 
 def named_file(spec: str, parameters: Mapping[str, Any] | None = None) -> Path | None:

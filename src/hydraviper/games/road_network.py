@@ -89,6 +89,16 @@ def read(library: Any, reach: float = 0.0) -> RoadNetwork:
     return RoadNetwork(ordered, _neighbours(library, ordered), alone)
 
 
+def turns(library: Any, signals: Sequence[Signal]) -> dict[tuple[str, str], int]:
+    """The signal, by its index, that stands between two edges."""
+    edge = library.lane.getEdgeID
+    between: dict[tuple[str, str], int] = {}
+    for i, signal in enumerate(signals):
+        for link in _links(library, signal.identifier):
+            between.setdefault((edge(link.lane), edge(link.to_lane)), i)
+    return between
+
+
 def _signal(library: Any, name: str) -> Signal:
     links = _links(library, name)
     states = dict.fromkeys(phase.state for phase in active_program(library, name).phases)

@@ -36,7 +36,7 @@ _OTHER_NAMES = {
 _ALLOWED = """
     begin end step-length weight-attribute load-state.offset load-state.remove-vehicles junction-taz
     step-method.ballistic extrapolate-departpos lateral-resolution route-steps no-internal-links ignore-junction-blocker
-    ignore-route-errors ignore-accidents keep-after-arrival max-num-vehicles max-num-persons max-num-teleports scale
+    ignore-route-errors ignore-accidents max-num-vehicles max-num-persons max-num-teleports scale
     scale-suffix startup-wait-threshold sloppy-insert eager-insert emergency-insert insertion-checks
     random-depart-offset slope-centered time-to-impatience use-stop-ended use-stop-started routing-algorithm
     railway.max-train-length mesosim thread-rngs
@@ -55,7 +55,7 @@ _SILENT = """
     verbose v no-warnings W suppress-warnings no-step-log step-log.period duration-log.disable no-duration-log
     duration-log.statistics t aggregate-warnings print-options xml-validation X xml-validation.net
     xml-validation.routes language gui-settings-file g start S quit-on-end Q delay d seed srand time-to-teleport
-    max-depart-delay waiting-time-memory human-readable-time H precision write-license
+    max-depart-delay waiting-time-memory human-readable-time H precision write-license keep-after-arrival
 """
 
 
@@ -102,10 +102,26 @@ class Scenario:
         whole = [self.inputs.options, files, [asdict(phase) for phase in self.extra_phases]]
         return hashlib.sha256(json.dumps(whole).encode()).hexdigest()
 
-    def arguments(self, seed: int) -> list[str]:
-        """SUMO's command line, without the program's name."""
+    @property
+    def scale(self) -> float:
+        """How many times its routes the configuration itself asks for."""
+        try:
+            return float(dict(self.inputs.options).get("scale", 1.0))
+        except ValueError:
+            return 1.0  # SUMO says what is wrong with it
+
+    def arguments(self, seed: int, demand: float = 1.0, keep: int = 0) -> list[str]:
+        """SUMO's command line, without the program's name.
+
+        `demand` is times the scenario's own; vehicles that arrived can be asked for `keep` more seconds.
+        """
         files = [f"--{name}={','.join(file.opened for file in files)}" for name, files in self.inputs.files]
-        options = [f"--{name}={value}" for name, value in self.inputs.options]
+        chosen = dict(self.inputs.options)
+        if demand != 1:
+            chosen["scale"] = repr(demand * self.scale)
+        if keep:
+            chosen["keep-after-arrival"] = str(keep)
+        options = [f"--{name}={value}" for name, value in chosen.items()]
         return [*files, *options, *OPTIONS, "--seed", str(seed % MOST_SEEDS)]
 
 

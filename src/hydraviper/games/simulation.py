@@ -29,11 +29,14 @@ def sumo() -> Any:
 _holder: object | None = None  # whose episode the process's simulation plays
 
 
-def load(scenario: Scenario, seed: int, holder: object) -> Any:
-    """Start the scenario from its first second; whoever held the simulation before has lost it."""
+def load(scenario: Scenario, seed: int, holder: object, demand: float = 1.0, keep: int = 0) -> Any:
+    """Start the scenario from its first second; whoever held the simulation before has lost it.
+
+    `demand` and `keep` are as in `Scenario.arguments`.
+    """
     global _holder
     library = sumo()
-    arguments = scenario.arguments(seed)
+    arguments = scenario.arguments(seed, demand, keep)
     copies = {file.opened: str(file.path) for file in scenario.inputs.all_files()}
     _holder = None
     with complaints(f"SUMO rejects {scenario.file}", listen=True, called=copies):

@@ -60,6 +60,11 @@ def prepare(path: Path, needs: str = "", may_read: bool = True) -> InputFile:
     return InputFile(path, opened, content.digest, tuple(dict.fromkeys(found.left_out)), reads, copy)
 
 
+def visit(file: InputFile, element: Element) -> None:
+    """Tell of every element of a file, with its attributes [name, value, ...]."""
+    _Content(file.path).parse(element)
+
+
 class _Findings:
     """What a file asks SUMO to write and to read."""
 

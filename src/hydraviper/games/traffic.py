@@ -14,23 +14,27 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
-from hydraviper.games import road_map, road_network, simulation, traffic_facts, traffic_rules
+from hydraviper.games import (
+    demand,
+    road_map,
+    road_network,
+    simulation,
+    traffic_facts,
+    traffic_options,
+    traffic_rules,
+)
+from hydraviper.games.delays import Delays
 from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Scenario
+from hydraviper.games.traffic_options import Options
 from hydraviper.games.traffic_rules import LEAVE
 from hydraviper.geometry import GREEN, Intersection, RoadMap
 from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
-from hydraviper.settings import Range
 
 RECOMMENDED = Recommended(
     low=(100, 100), high=(1000, 1000), rollouts_per_iteration=10, ucb_scale=4.0, evaluation_episodes=30
 )
-STEPS = Range(1, 10_000, "an episode has a step", "nobody waits for longer episodes")
-SECONDS_PER_STEP = Range(1, 3600, "a signal needs time to switch", "a signal that chooses once an hour is of no use")
-YELLOW = Range(0, 60, "0 is no yellow at all", "nobody drives meanwhile")
-REACH = Range(0, 10_000, "it is in metres", "no queue is as long as 10 km")
-MOVING = Range(0, 1, "0 hides moving vehicles, 1 shows them", "0 hides moving vehicles, 1 shows them")
-JAM_MULTIPLE = 3.0  # an episode is jammed if its mean queue is above this many times the best yardstick's median
+JAM_MULTIPLE = 3.0  # an episode is jammed if its score is above this many times the best yardstick's median
 
 
 class Traffic:
@@ -48,42 +52,53 @@ class Traffic:
         self,
         name: str,
         scenario: Scenario,
-        parameters: Mapping[str, Any],
+        subject: Mapping[str, Any],
+        options: Options,
         recommended: Recommended = RECOMMENDED,
-        steps: int = 125,
-        seconds_per_step: int = 20,
-        yellow: int = 3,
-        reach: int = 0,
-        moving: int = 1,
     ) -> None:
-        _check(steps, seconds_per_step, yellow, reach, moving)
-        self.name, self.scenario, self.recommended = name, scenario, recommended
-        own = {"steps": steps, "seconds_per_step": seconds_per_step, "yellow": yellow, "reach": reach, "moving": moving}
-        self.parameters: Mapping[str, Any] = {**parameters, **own}
-        self.horizon = steps
-        self._seconds, self._yellow = seconds_per_step, yellow
-        self._sumo = simulation.load(scenario, 0, self)
+        """`subject` is what a user names, a map or a file, under its parameter."""
+        self.name, self.scenario, self.options, self.recommended = name, scenario, options, recommended
+        self.parameters: Mapping[str, Any] = {**subject, **options.to_json()}
+        self.horizon = options.steps
+        self._sumo = self._load(0)
         with simulation.complaints(f"SUMO cannot tell the signals of {scenario.file}"):
-            self.network = road_network.read(self._sumo, reach)
+            self.network = road_network.read(self._sumo, options.reach)
         signals = self.network.signals
         if not signals:
             what = "only signals with one green phase" if self.network.alone else "no traffic signals"
             raise InputError(f"{scenario.file} has {what}: pass a network with a signal that can choose.")
-        self.agents = tuple(_agent(i, signal, bool(moving)) for i, signal in enumerate(signals))
+        self.agents = tuple(_agent(i, signal, bool(options.moving)) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
-        self.score = Score("stopped vehicles", "vehicles", True, (-1.0 / steps,) * len(signals))
-        self._lanes, self._sees_moving = _lanes(signals), bool(moving)
+        self._lanes, self._sees_moving = _lanes(signals), bool(options.moving)
         self._own, self._ahead, self._queues = _counting(signals, self._lanes)
+        self._turns = road_network.turns(self._sumo, signals)
+        begin = self._sumo.simulation.getTime()
+        end = begin + options.steps * options.seconds_per_step
+        self._nominal = demand.vehicles_due(scenario, begin, end, options.demand * scenario.scale) or 1.0
+        self.score = self._scored()
         served = tuple(_served(signal) for signal in signals)
         self.offers = Offers(
-            Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=seconds_per_step / 60),
+            Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=options.seconds_per_step / 60),
             Search(derived=tuple(_differences(of_signal) for of_signal in served)),
             Graph(self.network.neighbours, served),
             Drawing(self._road_map, _intersections(self.agents, signals)),
             knowledge=traffic_facts.knowledge(self.agents),
             notes=(*_notes(self.network), *_left_out(scenario)),
             content=scenario.content,
+            before=traffic_options.BEFORE,
         )
+
+    def _scored(self) -> Score:
+        """The score and its weights: times the rewards of an episode, they add up to it."""
+        signals, options = len(self.agents), self.options
+        if options.score == "stopped":
+            return Score("stopped vehicles", "vehicles", True, (-1.0 / options.steps,) * signals)
+        # a reward is minus the vehicles that are being delayed, on average over the step
+        return Score("delay", "s per vehicle", True, (-options.seconds_per_step / self._nominal,) * signals)
+
+    def _load(self, seed: int) -> Any:
+        options = self.options
+        return simulation.load(self.scenario, seed, self, options.demand, options.seconds_per_step + 1)
 
     def _yardsticks(self) -> Mapping[str, Policy]:
         """What runs today, and two rules that need no training."""
@@ -103,13 +118,15 @@ class Traffic:
         """Load the scenario afresh; the seed is SUMO's own."""
         if len(seeds) != 1:
             raise InputError(f"{self.name} plays one episode at a time, not {len(seeds)}.")
-        self._sumo = library = simulation.load(self.scenario, int(seeds[0]), self)
+        self._sumo = library = self._load(int(seeds[0]))
         lights = library.trafficlight
         self._states = [lights.getRedYellowGreenState(signal.identifier) for signal in self.network.signals]
         self._programs = [lights.getProgram(signal.identifier) for signal in self.network.signals]
         self._held = [False] * len(self._states)  # which signals have been taken from their own program
         self._begin = self._time = library.simulation.getTime()
-        self._clock, self._longest_wait = 0, 0.0
+        self._clock = 0
+        self._delays = Delays(library, self._turns, len(self.agents))
+        self._paid = np.zeros(len(self.agents))
         return self._observe(self._count())
 
     def step(self, actions: np.ndarray) -> tuple[Observations, np.ndarray, np.ndarray]:
@@ -119,18 +136,32 @@ class Traffic:
             self._show(actions[0].tolist())
             self._clock += 1
             counts = self._count()
-            self._look_at_waits()
+            arisen = self._delays.look()
         done = self._clock >= self.horizon
         if done:
             self._check_demand()
-        return self._observe(counts), -(self._queues @ counts)[None].astype(np.float64), np.array([done])
+        stopped = self.options.score == "stopped"
+        rewards = -(self._queues @ counts).astype(np.float64) if stopped else self._relief(arisen, done)
+        return self._observe(counts), rewards[None], np.array([done])
+
+    def _relief(self, arisen: np.ndarray, done: bool) -> np.ndarray:
+        """Rewards [N]: minus the vehicles that each signal delayed, on average over the step.
+
+        Weights count on a nominal number of vehicles. At the end of an episode it is known how many were due, and the
+        last rewards make up for the difference.
+        """
+        rewards = -arisen / self.options.seconds_per_step
+        self._paid += rewards
+        if done:
+            rewards += self._paid * (self._nominal / max(self._delays.due, 1) - 1)
+        return rewards
 
     def measures(self) -> Mapping[str, np.ndarray]:
-        """What drivers feel, over all vehicles that entered, those still on the road included.
+        """What drivers feel: times lost and travelled over all vehicles that entered, delays over all that were due.
 
-        The longest wait is how long any vehicle stood without moving, looked at once per step.
+        The longest wait is how long any vehicle stood without moving or waited to enter, looked at once per step.
         """
-        numbers = _trips(self._sumo) | {"longest wait, s": self._longest_wait}
+        numbers = _trips(self._sumo) | self._delays.measures()
         return {name: np.array([value]) for name, value in numbers.items()}
 
     def lane_counts(self) -> dict[str, int]:
@@ -138,7 +169,7 @@ class Traffic:
         return dict(zip(self._lanes, self._count().astype(int).tolist(), strict=True))
 
     def _show(self, actions: Sequence[int]) -> None:
-        lights, advance = self._sumo.trafficlight, self._sumo.simulationStep
+        lights = self._sumo.trafficlight
         later: list[tuple[str, str]] = []
         for i, (signal, action) in enumerate(zip(self.network.signals, actions, strict=True)):
             if action == LEAVE:
@@ -148,22 +179,26 @@ class Traffic:
                 continue
             green = signal.greens[action]
             if self._states[i] != green:
-                if self._yellow > 0:
+                if self.options.yellow > 0:
                     lights.setRedYellowGreenState(signal.identifier, _between(self._states[i], green))
                 later.append((signal.identifier, green))
                 self._states[i] = green
             elif not self._held[i]:
                 lights.setRedYellowGreenState(signal.identifier, green)
             self._held[i] = True
-        if later and self._yellow > 0:
-            advance(self._time + self._yellow)
+        if later and self.options.yellow > 0:
+            self._advance(self._time + self.options.yellow)
         for identifier, green in later:
             lights.setRedYellowGreenState(identifier, green)
-        self._time += self._seconds
-        advance(self._time)
+        self._time += self.options.seconds_per_step
+        self._advance(self._time)
         for i, held in enumerate(self._held):
             if not held:
                 self._states[i] = lights.getRedYellowGreenState(self.network.signals[i].identifier)
+
+    def _advance(self, time: float) -> None:
+        self._sumo.simulationStep(time)
+        self._delays.note_arrivals(self._sumo.simulation.getArrivedIDList())
 
     def _count(self) -> np.ndarray:
         stopped = self._sumo.lane.getLastStepHaltingNumber
@@ -183,27 +218,12 @@ class Traffic:
             observations.append(np.concatenate(parts)[None])
         return observations
 
-    def _look_at_waits(self) -> None:
-        waiting = self._sumo.vehicle.getWaitingTime
-        longest = max(map(waiting, self._sumo.vehicle.getIDList()), default=0.0)
-        self._longest_wait = max(self._longest_wait, longest)
-
     def _check_demand(self) -> None:
         if int(self._sumo.simulation.getParameter("", "stats.vehicles.inserted")) == 0:
             raise InputError(
                 f"no vehicle enters {self.scenario.file} in the {self._time - self._begin:.0f} seconds from second "
                 f"{self._begin:.0f}: check its routes and its begin."
             )
-
-
-def _check(steps: int, seconds_per_step: int, yellow: int, reach: int, moving: int) -> None:
-    STEPS.check("steps", steps)
-    SECONDS_PER_STEP.check("seconds_per_step", seconds_per_step)
-    YELLOW.check("yellow", yellow)
-    REACH.check("reach", reach)
-    MOVING.check("moving", moving)
-    if yellow >= seconds_per_step:
-        raise InputError(f"yellow must be less than the {seconds_per_step} seconds of a step, not {yellow}.")
 
 
 def _agent(i: int, signal: Signal, moving: bool) -> Agent:

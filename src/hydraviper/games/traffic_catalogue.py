@@ -16,6 +16,7 @@ from hydraviper.data import InputError
 from hydraviper.games.scenario import ExtraPhase, Scenario
 from hydraviper.games.simulation import INSTALL
 from hydraviper.games.traffic import RECOMMENDED, Traffic
+from hydraviper.games.traffic_options import DEFAULTS, OWN_NETWORK, Options, parametrised
 
 MAPS = ("cologne1", "cologne3", "cologne8", "ingolstadt1", "ingolstadt7", "ingolstadt21", "grid4x4", "arterial4x4")
 # commented out in sumo-rl's file; with it the signal's cycle is 90 s, as at all others, and joint actions are 1,944
@@ -24,42 +25,34 @@ _EXTRA_PHASES = {"ingolstadt7": (ExtraPhase("cluster_306484187", 2, 25.0, "rrrrr
 _UNSTEADY = {"cologne1": "SUMO does not repeat episodes of cologne1: runs with the same seed may end with other trees."}
 
 
-def cologne_corridor(
-    steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0, moving: int = 1
-) -> Traffic:
+@parametrised(DEFAULTS)
+def cologne_corridor(options: Options) -> Traffic:
     """Three signals in Cologne, 7:00 (RESCO's cologne3)."""
-    suits = replace(RECOMMENDED, ucb_scale=16.0)
-    return Traffic("cologne-corridor", _scenario("cologne3"), {}, suits, steps, seconds_per_step, yellow, reach, moving)
+    return Traffic("cologne-corridor", _scenario("cologne3"), {}, options, replace(RECOMMENDED, ucb_scale=16.0))
 
 
-def ingolstadt_corridor(
-    steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0, moving: int = 1
-) -> Traffic:
+@parametrised(DEFAULTS)
+def ingolstadt_corridor(options: Options) -> Traffic:
     """Seven signals in Ingolstadt, 16:00, south to north (RESCO's ingolstadt7)."""
-    scenario = _scenario("ingolstadt7")
-    return Traffic("ingolstadt-corridor", scenario, {}, RECOMMENDED, steps, seconds_per_step, yellow, reach, moving)
+    return Traffic("ingolstadt-corridor", _scenario("ingolstadt7"), {}, options)
 
 
-def resco(
-    map: str, steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 0, moving: int = 1
-) -> Traffic:
+@parametrised(DEFAULTS)
+def resco(map: str, options: Options) -> Traffic:
     """Any map of the RESCO benchmark, by its name."""
     if map not in MAPS:
         raise InputError(f"there is no RESCO map {map!r}: choose one of {', '.join(MAPS)}.")
-    parameters = {"map": map}
-    game = Traffic("resco", _scenario(map), parameters, RECOMMENDED, steps, seconds_per_step, yellow, reach, moving)
+    game = Traffic("resco", _scenario(map), {"map": map}, options)
     if map in _UNSTEADY:
         game.offers = replace(game.offers, notes=(*game.offers.notes, _UNSTEADY[map]))
     return game
 
 
-def own_network(
-    file: str, steps: int = 125, seconds_per_step: int = 20, yellow: int = 3, reach: int = 100, moving: int = 1
-) -> Traffic:
+@parametrised(OWN_NETWORK)
+def own_network(file: str, options: Options) -> Traffic:
     """Anybody's network, by the path of its .sumocfg."""
     path = place(file)
-    parameters = {"file": str(path)}
-    return Traffic("traffic", Scenario(path), parameters, RECOMMENDED, steps, seconds_per_step, yellow, reach, moving)
+    return Traffic("traffic", Scenario(path), {"file": str(path)}, options)
 
 
 def place(file: str) -> Path:

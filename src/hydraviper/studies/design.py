@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hydraviper.games import catalogue
 from hydraviper.protocols import Game
 from hydraviper.settings import Settings
 from hydraviper.studies.published import COLOGNE, DECEPTION, GAMES, INGOLSTADT, NAVIGATION
@@ -131,7 +132,7 @@ class Cell:
         game, expert = values["game"], values["expert"]
         return Cell(
             game["name"],
-            dict(game["parameters"]),
+            catalogue.completed(game["name"], game["parameters"]),
             values["algorithm"],
             Settings.from_json(values["settings"]),
             expert["name"],
