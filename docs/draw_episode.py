@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def play(game: hydraviper.Game, profile: hydraviper.Profile) -> tuple[np.ndarray, np.ndarray, list[list[int]]]:
-    """Agents' and landmarks' positions [T, 3, 2] at each step shown, and the nodes that agent-0's observation passes."""
+    """Agents' and landmarks' positions [T, 3, 2] at each step, and the nodes that agent-0's observation passes."""
     place = {name: k for k, name in enumerate(game.agents[0].features)}
     pair = lambda name: [place[name.format(axis)] for axis in "xy"]  # noqa: E731
     players, landmarks, paths = [], [], []
