@@ -18,8 +18,8 @@ import hydraviper
 from hydraviper.games import catalogue
 from hydraviper.runs.price import answers_to_json, price
 from hydraviper.verify.constraints import Constraints
-from hydraviper.verify.proof import verify
-from hydraviper.verify.resolve import rules_for
+from hydraviper.verify.obligations import obligations_for
+from hydraviper.verify.prover.proof import verify
 
 
 def main() -> None:
@@ -48,7 +48,7 @@ def main() -> None:
         rollouts_per_iteration=suits.rollouts_per_iteration,
         ucb_scale=suits.ucb_scale,
     )
-    rules, variant = rules_for(game), hydraviper.VARIANTS["hydraviper"]
+    rules, variant = obligations_for(game), hydraviper.VARIANTS["hydraviper"]
     episodes = given.episodes or suits.evaluation_episodes
     start = time.perf_counter()
     with hydraviper.LocalEngine(catalogue.maker(game), given.workers) as engine:

@@ -17,8 +17,8 @@ from benchmarks.soundness.sums import Arrays
 from benchmarks.soundness.worlds import Points, joint_grid
 from hydraviper.data import InputError
 from hydraviper.verify import properties
-from hydraviper.verify.proof import verify
-from hydraviper.verify.resolve import resolve
+from hydraviper.verify.obligations import resolve
+from hydraviper.verify.prover.proof import verify
 
 HOLDS, BROKEN, NOWHERE, UNDECIDED = "holds", "broken", "applies nowhere", "undecided"
 SECONDS = 2.0  # for the prover, per property
@@ -62,12 +62,12 @@ def judge(case: Case, symbolic: bool) -> Iterator[Verdict]:
         points, way = None, "samples"
     for draft, answer in zip(case.properties, verify(rules, students, SECONDS), strict=True):
         here = points or aimed(case, draft)
-        wrong = _against_points(case, draft, here, answer.answer, way == "all")
+        wrong = _against_points(case, draft, here, answer.outcome, way == "all")
         wrong = wrong or "; ".join(_against_examples(case, draft, answer))
-        verdict = Verdict(case.kind, case.seed, draft.name, answer.answer, way, wrong)
+        verdict = Verdict(case.kind, case.seed, draft.name, answer.outcome, way, wrong)
         if symbolic:
             verdict.known = symbols.answer(case, draft)
-            if verdict.known in (HOLDS, BROKEN, NOWHERE) and answer.answer not in (verdict.known, UNDECIDED):
+            if verdict.known in (HOLDS, BROKEN, NOWHERE) and answer.outcome not in (verdict.known, UNDECIDED):
                 verdict.wrong = verdict.wrong or f"z3 says {verdict.known}"
         yield verdict
 
@@ -133,7 +133,7 @@ def _shown(points: Points, where: np.ndarray) -> str:
 
 
 def _against_examples(case: Case, draft: Draft, answer: Any) -> Iterator[str]:
-    if answer.answer == BROKEN and not answer.counterexamples:
+    if answer.outcome == BROKEN and not answer.counterexamples:
         yield "broken without a counterexample"
     for example in answer.counterexamples:
         rows = {i: np.asarray(seen)[None] for i, seen in example.observations.items()}

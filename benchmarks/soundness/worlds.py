@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.soundness.sums import Arrays, Place, Value, fits
 from hydraviper.data import Agent, Derived, Domain, Knowledge, Term
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
-from hydraviper.verify.resolve import Scene
+from hydraviper.verify.scene import Scene
 
 ACTIONS = ("go left", "go right", "wait")
 POWER = 149  # every float32 is a whole multiple of 2**-149

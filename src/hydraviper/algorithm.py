@@ -104,7 +104,7 @@ def _refined(task: Task, result: Distilled, students: list[list[dict[int, Studen
     ]
     with ledger.time("refine"):
         best = result.profile.students
-        keeping = None if task.constraints is None else guard(task.constraints.rules)
+        keeping = None if task.constraints is None else guard(task.constraints.obligations)
         found = refine(task.game, task.expert, best, task.engine, limits, next_best, keeping, progress)
     ledger.rollouts["refine"] = found.rollouts
     ledger.note(found.sentence())

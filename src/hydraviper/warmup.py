@@ -7,8 +7,8 @@ import numpy as np
 import hydraviper
 from hydraviper.trees.explain import explain
 from hydraviper.trees.tree import Tree
-from hydraviper.verify.proof import verify
-from hydraviper.verify.resolve import rules_for
+from hydraviper.verify.obligations import obligations_for
+from hydraviper.verify.prover.proof import verify
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
                 game, expert, students, engine, hydraviper.RefineSettings(rollouts=2000, features=features)
             )
         trees = {i: tree for i, tree in students.items() if isinstance(tree, Tree)}
-        verify(rules_for(game), trees)
+        verify(obligations_for(game), trees)
         for i, tree in trees.items():
             explain(game.agents[i], tree, np.zeros(len(game.agents[i].features)))
 

@@ -12,9 +12,11 @@ import hydraviper
 from hydraviper.data import Agent
 from hydraviper.games import traffic_facts
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.verify import properties, solver
-from hydraviper.verify.proof import verify
-from hydraviper.verify.resolve import Scene, resolve
+from hydraviper.verify import properties
+from hydraviper.verify.obligations import resolve
+from hydraviper.verify.prover import solver
+from hydraviper.verify.prover.proof import verify
+from hydraviper.verify.scene import Scene
 from tests.helpers.command_line import refuses, snapshot
 from tests.helpers.trees import save_constant_trees
 

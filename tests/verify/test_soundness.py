@@ -23,10 +23,10 @@ from hydraviper.data import Agent, Fact
 from hydraviper.rollout import play
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.verify.facts import Wanderers, check_facts
-from hydraviper.verify.proof import verify
+from hydraviper.verify.facts import RandomisedTrees, check_facts
+from hydraviper.verify.obligations import obligations_for
+from hydraviper.verify.prover.proof import verify
 from hydraviper.verify.repair import repair
-from hydraviper.verify.resolve import rules_for
 from tests.helpers.trees import random_tree
 
 GAMES = (
@@ -64,7 +64,7 @@ def trees_for(game: hydraviper.Game, draw: np.random.Generator) -> dict[int, Tre
 
 def observations_of(game: hydraviper.Game, students: Mapping[int, Tree], episodes: int = 20) -> list[np.ndarray]:
     """By agent, [S, F]: half of the actions at random, half by the trees."""
-    policy = Wanderers(game, students, np.random.default_rng(5))
+    policy = RandomisedTrees(game, students, np.random.default_rng(5))
     rollouts = play(game, policy, rollout_seeds(5, Purpose.VERIFY, 0, episodes), record=True)
     assert rollouts.observations is not None
     return [np.asarray(seen, np.float32) for seen in rollouts.observations]
@@ -124,7 +124,7 @@ def true(comparison: tuple[str, str, str, list[tuple[int, str]]], value: Any) ->
 def test_what_a_game_says_of_its_values_is_true(spec):
     game: Any = hydraviper.make(spec)
     students = trees_for(game, np.random.default_rng(1))
-    assert check_facts(rules_for(game, students=students), game, students, 20) > 0
+    assert check_facts(obligations_for(game, students=students), game, students, 20) > 0
     seen = observations_of(game, students)
     for i in students:
         for k, name in enumerate(game.agents[i].features):
@@ -261,7 +261,7 @@ class Geometry:
 def test_shipped_properties_are_proved_again(spec):
     game: Any = hydraviper.make(spec)
     students = trees_for(game, np.random.default_rng(3))
-    rules = rules_for(game, students=students)
+    rules = obligations_for(game, students=students)
     seen = observations_of(game, students)
     mended = repair(rules, students, dict(enumerate(seen)), 8).students
     plain = plain_rules(game)
@@ -275,13 +275,13 @@ def test_shipped_properties_are_proved_again(spec):
                 involved = [r for r in own if {*r.bad, *(w[0] for w in r.when)} <= set(rows)]
                 assert any(violated(game, rule, rows, trees)[0] for rule in involved)
             real = dict(enumerate(seen))
-            if answer.answer in ("holds", "applies nowhere"):
+            if answer.outcome in ("holds", "applies nowhere"):
                 assert not any(violated(game, rule, real, trees).any() for rule in own)
                 assert "sat" not in [narrow.possible(rule) for rule in own]
-            if answer.answer == "broken":
+            if answer.outcome == "broken":
                 assert "sat" in [wide.possible(rule) for rule in own]
-            assert answer.answer != "undecided"
-    assert "broken" not in [answer.answer for answer in verify(rules, mended)]
+            assert answer.outcome != "undecided"
+    assert "broken" not in [answer.outcome for answer in verify(rules, mended)]
 
 
 # --------------------------------------------------------------------------- signals
@@ -339,7 +339,7 @@ def test_signals_are_proved_again():
         assert (counts % 1 == 0).all()
         assert (counts[:, : 2 * movements] >= 0).all()
         assert (counts[:, 2 * movements :] <= counts[:, :movements]).all()
-    rules = rules_for(game, students=students)
+    rules = obligations_for(game, students=students)
     mended = repair(rules, students, dict(enumerate(seen)), 8).students
     for trees in (students, mended):
         crossings = [Crossing(game, i, trees[i]) for i in sorted(trees)]
@@ -347,4 +347,4 @@ def test_signals_are_proved_again():
             cases = [case for crossing in crossings for case in crossing.cases(bool(heavy))]
             assert answer.cases == len(cases)
             assert answer.broken == sum(cases)
-            assert answer.answer == ("broken" if any(cases) else "holds")
+            assert answer.outcome == ("broken" if any(cases) else "holds")

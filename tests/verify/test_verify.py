@@ -17,12 +17,14 @@ from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.verify import properties
+from hydraviper.verify.bounds import bounds_of, by_agent, keeps
 from hydraviper.verify.constraints import Constraints, guard
 from hydraviper.verify.growth import grow_within
-from hydraviper.verify.limits import by_agent, keeps, limits_of
-from hydraviper.verify.proof import BROKEN, HOLDS, NOWHERE, UNDECIDED, check, verify
+from hydraviper.verify.obligations import Obligations, obligations_for, resolve
+from hydraviper.verify.prover.proof import check, verify
 from hydraviper.verify.repair import repair
-from hydraviper.verify.resolve import Rules, Scene, resolve, rules_for
+from hydraviper.verify.scene import Scene
+from hydraviper.verify.verdicts import BROKEN, HOLDS, NOWHERE, UNDECIDED
 from tests.helpers.trees import random_tree
 
 FEATURES = ("queue a", "queue b", "queue c")
@@ -49,7 +51,7 @@ def scene(agents: int = 1, derived: tuple[Derived, ...] = DERIVED) -> Scene:
     return Scene(made, (derived,) * agents, tuple(range(agents)), "there are no signals")
 
 
-def rules_of(text: str, agents: int = 1) -> Rules:
+def rules_of(text: str, agents: int = 1) -> Obligations:
     return resolve(properties.read(text, "the test"), scene(agents))
 
 
@@ -95,7 +97,9 @@ def test_answers_agree_with_trying_everything(seed, when, never, curved):
     inside = np.all([OBVIOUS[one](values) for one in when], axis=0) if when else np.ones(len(GRID), bool)
     bad = [ACTIONS.index(action) for action in never]
     broken = inside & np.isin(tree.predict(GRID), bad)
-    assert answer.answer == (BROKEN if broken.any() else HOLDS if inside.any() else NOWHERE)
+    truth = BROKEN if broken.any() else HOLDS if inside.any() else NOWHERE
+    decidable = curved > 0  # z3 gives up on some distances
+    assert answer.outcome in ({truth} if decidable else {truth, UNDECIDED})
     for example in answer.counterexamples:
         seen = example.observations[0]
         assert seen.dtype == np.float32
@@ -119,16 +123,16 @@ def test_real_features_against_a_dense_sample(seed, linear):
     inside = (wide[:, 0] >= low) & (wide[:, 0] < high)
     inside &= (wide[:, 1] - 0.5 * wide[:, 2] > low) | (not linear)
     broken = inside & (tree.predict(grid) == 0)
-    assert answer.answer != UNDECIDED
-    if answer.answer != BROKEN:
+    assert answer.outcome != UNDECIDED
+    if answer.outcome != BROKEN:
         assert not broken.any()
-        assert not inside.any() or answer.answer == HOLDS
+        assert not inside.any() or answer.outcome == HOLDS
     else:
         seen = answer.counterexamples[0].observations[0]
         assert tree.predict(seen[None])[0] == 0
         assert low <= Fraction(float(seen[0])) < high
     if not linear and broken.any():  # boxes: the sample holds a corner of every cell
-        assert answer.answer == BROKEN
+        assert answer.outcome == BROKEN
 
 
 def joint_scene() -> tuple[Scene, str]:
@@ -175,7 +179,7 @@ never = { "agent-{i}" = "right", "agent-{j}" = "left" }
     (answer,) = verify(rules, trees)
     assert answer.holds is False
     example = answer.counterexamples[0]
-    for agent in example.rule.agents:
+    for agent in example.obligation.agents:
         assert trees[agent].predict(example.observations[agent][None])[0] == example.actions[agent]
     seen = example.observations
     assert seen[0][1] == -seen[1][1]  # each sees the other
@@ -195,9 +199,9 @@ def test_three_agents_of_depth_five_are_answered_in_seconds(navigation):
 
         labels = np.where(draw.random(len(seen)) < 0.15, noise, wanted)
         expert_like[i] = cart.grow(bins, labels, np.ones(len(seen)), 5, 5)
-    rules = rules_for(navigation)
+    rules = obligations_for(navigation)
     three = rules.only([rules.names[2]])
-    assert {len(rule.agents) for rule in three.rules} == {3}
+    assert {len(rule.agents) for rule in three.behaviour} == {3}
     start = time.process_time()
     (answer,) = verify(three, expert_like)
     assert time.process_time() - start < 20
@@ -225,18 +229,18 @@ def test_repaired_and_grown_trees_keep_rules(seed, when):
     rules = rules_of(text)
     seen = GRID[draw.integers(0, len(GRID), 80)]
     fixed = repair(rules, {0: tree}, {0: seen}, 8)
-    assert all(answer.answer in (HOLDS, NOWHERE) for answer in verify(rules, fixed.students))
+    assert all(answer.outcome in (HOLDS, NOWHERE) for answer in verify(rules, fixed.students))
     share = (fixed.students[0].predict(seen) != tree.predict(seen)).mean()
     assert fixed.changed[0] == pytest.approx(share)
     again = repair(rules, fixed.students, {0: seen}, 8)  # nothing is left to do
     assert again.changed[0] == 0
     bins = Bins(3)
     bins.append(seen)
-    limits = limits_of(rules, 0, by_agent(rules, {})[0], ())
+    limits = bounds_of(rules, 0, by_agent(rules, {})[0], ())
     grown = grow_within(limits, bins, draw.integers(0, 3, len(seen)), np.ones(len(seen)), 8)
     assert keeps(limits, grown)
     assert guard(rules)({0: grown})
-    assert all(answer.answer in (HOLDS, NOWHERE) for answer in verify(rules, {0: grown}))
+    assert all(answer.outcome in (HOLDS, NOWHERE) for answer in verify(rules, {0: grown}))
 
 
 def test_repair_changes_only_what_is_broken():
@@ -253,7 +257,7 @@ def test_repair_changes_only_what_is_broken():
 
 @pytest.mark.parametrize("algorithm", ["hydraviper", "maviper"])
 def test_distilled_within_constraints(game, small, algorithm):
-    rules = rules_for(game)
+    rules = obligations_for(game)
     rules = rules.only(rules.names[:1])
     expert, variant = hydraviper.shipped_expert(game), hydraviper.VARIANTS[algorithm]
     free = hydraviper.distill(game, expert, small, variant).profile.students
@@ -267,7 +271,7 @@ def test_distilled_within_constraints(game, small, algorithm):
 
 
 def test_a_guard_is_quick(navigation, small):
-    rules = rules_for(navigation)
+    rules = obligations_for(navigation)
     rules = rules.only(rules.names[:1])
     kept = hydraviper.distill(
         navigation, hydraviper.shipped_expert(navigation), small, constraints=Constraints(rules)
@@ -282,7 +286,7 @@ def test_a_guard_is_quick(navigation, small):
 
 def test_forbidden_features_and_small_trees(navigation, small):
     text = "[[property]]\nname = 'card'\nnever_asks = ['velocity *', 'agent *']\nmost_leaves = 5"
-    rules = rules_for(navigation, properties.read(text, "t"))
+    rules = obligations_for(navigation, properties.read(text, "t"))
     expert = hydraviper.shipped_expert(navigation)
     trees = hydraviper.distill(navigation, expert, small, constraints=Constraints(rules)).profile.students
     assert verify(rules, trees)[0].holds
@@ -356,9 +360,9 @@ def test_a_rule_alone_is_decided_at_the_last_float():
     # x > 0.1 as a real number, not as the nearest float32: the float next to 0.1 is larger than 0.1
     tree = stump(0, float(np.float32(0.1)), 0, 1)
     rules = rules_of("[[property]]\nname = 'p'\nwhen = 'queue a > 0.1'\nnever = 'go'")
-    found = check(rules, rules.rules[0], {0: tree})
-    assert found.answer == BROKEN
+    found = check(rules, rules.behaviour[0], {0: tree})
+    assert found.outcome == BROKEN
     assert found.example is not None
     assert found.example.observations[0][0] == np.float32(0.1)
     rules = rules_of("[[property]]\nname = 'p'\nwhen = 'queue a > 0.1000000015'\nnever = 'go'")
-    assert check(rules, rules.rules[0], {0: tree}).answer == HOLDS
+    assert check(rules, rules.behaviour[0], {0: tree}).outcome == HOLDS

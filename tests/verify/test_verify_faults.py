@@ -14,8 +14,9 @@ from hydraviper.data import Agent, Derived, InputError, Term
 from hydraviper.trees import file
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.verify import properties
-from hydraviper.verify.proof import verify
-from hydraviper.verify.resolve import Rules, Scene, resolve
+from hydraviper.verify.obligations import Obligations, resolve
+from hydraviper.verify.prover.proof import verify
+from hydraviper.verify.scene import Scene
 from tests.helpers.command_line import refuses
 from tests.helpers.trees import save_constant_trees
 
@@ -40,13 +41,13 @@ def scene(features: tuple[str, ...], derived: tuple[Derived, ...] = (), names: t
     return Scene(agents, (derived,) * len(names), tuple(range(len(names))), "there are no signals")
 
 
-def rules_of(text: str, where: Scene) -> Rules:
+def rules_of(text: str, where: Scene) -> Obligations:
     return resolve(properties.read(text, "the test"), where)
 
 
 def said(text: str, where: Scene, *trees: Tree) -> str:
     (answer,) = verify(rules_of(text, where), dict(enumerate(trees)))
-    return answer.answer
+    return answer.outcome
 
 
 def rule(*when: str, never: str = "go", more: str = "") -> str:
@@ -178,7 +179,7 @@ def test_a_fact_that_ties_in_an_agent_outside_the_rule():
     # and where the tied agent lets it happen, its observation is shown as well
     loose = text.replace("[agent-1: x] ==", "[agent-1: x] <=")
     (answer,) = verify(rules_of(loose, where), dict.fromkeys(range(3), tree()))
-    assert answer.answer == BROKEN
+    assert answer.outcome == BROKEN
     seen = answer.counterexamples[0].observations
     assert seen[0][0] == seen[2][0] >= seen[1][0] + 1
 
@@ -194,24 +195,24 @@ def test_an_own_domain_does_not_undo_the_games():
 
 
 def test_rules_on_one_derived_feature_do_not_leave_no_action():
-    from hydraviper.verify.limits import by_agent, check_possible, limits_of
+    from hydraviper.verify.bounds import bounds_of, by_agent, check_possible
 
     gap = (Derived("gap", (Term("value", (0,)), Term("value", (1,), -1))),)
     both = "{ when = 'gap >= 2', never = 'go' }, { when = 'gap <= 1', never = 'wait' }"
     text = f"[[property]]\nname = 'p'\nrules = [{both}]\n"
     rules = rules_of(text + REAL, scene(("x", "y"), gap))
     own = by_agent(rules, {})[0]
-    check_possible(limits_of(rules, 0, own, gap), "agent-0", 3, None)  # a tree that may ask for it can keep both
+    check_possible(bounds_of(rules, 0, own, gap), "agent-0", 3, None)  # a tree that may ask for it can keep both
     with pytest.raises(InputError, match="cannot be kept apart"):
-        check_possible(limits_of(rules, 0, own, ()), "agent-0", 3, None)
+        check_possible(bounds_of(rules, 0, own, ()), "agent-0", 3, None)
     clash = text.replace("<= 1", "<= 3")
     rules = rules_of(clash + REAL, scene(("x", "y"), gap))
     with pytest.raises(InputError, match="no action is left where these meet"):
-        check_possible(limits_of(rules, 0, by_agent(rules, {})[0], gap), "agent-0", 3, None)
+        check_possible(bounds_of(rules, 0, by_agent(rules, {})[0], gap), "agent-0", 3, None)
 
 
 def test_a_counterexample_tells_the_inputs_of_derived_features():
-    from hydraviper.verify.words import in_words
+    from hydraviper.verify.verdicts import in_words
 
     gap = (Derived("gap", (Term("value", (0,)), Term("value", (1,), -1))),)
     where, asks = scene(("left side", "right side"), gap), tree((2, -1.0), derived=gap)

@@ -42,7 +42,7 @@ from hydraviper.trees.tree import Tree
 from hydraviper.variants import VARIANTS, Variant
 from hydraviper.verify import properties as book
 from hydraviper.verify.constraints import Constraints, guard
-from hydraviper.verify.resolve import rules_for
+from hydraviper.verify.obligations import obligations_for
 
 out, err = console(), console(stderr=True)
 
@@ -201,7 +201,7 @@ def constraints_for(game: Game, path: Path, settings: Settings) -> Constraints:
     own = None if str(path) == "shipped" and not path.exists() else book.load(path)
     if own is not None and not own.properties:
         raise InputError(f"{path} has no property to keep to: write [[property]] (docs/verify.md).")
-    made = Constraints(rules_for(game, own), "shipped" if own is None else own.source)
+    made = Constraints(obligations_for(game, own), "shipped" if own is None else own.source)
     derived = offers(game).search.derived if settings.features == "derived" else ()
     made.check(settings.depth, settings.most_leaves, dict(enumerate(derived)))
     return made
@@ -213,7 +213,7 @@ def kept_by(trees: file.TreesFile, game: Game) -> Callable[[Mapping[int, Tree]],
     if not source:
         return None
     own = None if source == "shipped" else book.read(str(source), "what the trees were made to keep to")
-    return guard(rules_for(game, own))
+    return guard(obligations_for(game, own))
 
 
 def variant_named(name: str) -> Variant:

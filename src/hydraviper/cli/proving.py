@@ -40,12 +40,13 @@ from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
 from hydraviper.verify import properties as book
 from hydraviper.verify.facts import check_facts
-from hydraviper.verify.proof import HOLDS, NOWHERE, SECONDS, Answer
-from hydraviper.verify.proof import verify as prove
+from hydraviper.verify.obligations import Obligations, obligations_for, resolve
+from hydraviper.verify.prover.proof import SECONDS
+from hydraviper.verify.prover.proof import verify as prove
 from hydraviper.verify.repair import refuse_impossible
 from hydraviper.verify.repair import repair as mend
-from hydraviper.verify.resolve import Rules, Scene, resolve, rules_for
-from hydraviper.verify.words import in_words
+from hydraviper.verify.scene import Scene
+from hydraviper.verify.verdicts import HOLDS, NOWHERE, Verdict, in_words
 from hydraviper.version import __version__
 
 EPISODES_FOR_FACTS = 50
@@ -77,20 +78,20 @@ def verify(
     """Prove properties of trees, or show observations at which they break: 0 all hold, 1 some do not."""
     trees = file.load(run)
     own = None if properties is None else book.load(properties)
-    rules, students, game = _rules(trees, own)
-    checked = _check_facts(rules, students, game, episodes)
-    answers = prove(rules, students, seconds)
+    obligations, students, game = _obligations(trees, own)
+    checked = _check_facts(obligations, students, game, episodes)
+    verdicts = prove(obligations, students, seconds)
     fine = (HOLDS, NOWHERE) if allow_empty else (HOLDS,)
-    held = (bool(answers) or allow_empty) and all(answer.answer in fine for answer in answers)
+    held = (bool(verdicts) or allow_empty) and all(verdict.outcome in fine for verdict in verdicts)
     if as_json:
-        found = pricing.answers_to_json(rules, answers)
+        found = pricing.answers_to_json(obligations, verdicts)
         print(
             json.dumps(
                 {"game": trees.game, "run": str(run), "holds": held, "facts checked on": checked, "properties": found}
             )
         )
     else:
-        _print_answers(rules, students, answers)
+        _print_answers(obligations, students, verdicts)
     if not held:
         raise typer.Exit(1)
 
@@ -120,8 +121,8 @@ def repair(
         raise InputError(f"{properties} has no property to repair: write [[property]] (docs/verify.md).")
     game = game_of(trees)
     students = trees.students(game)
-    rules = rules_for(game, own, students)
-    refuse_impossible(rules, students)
+    obligations = obligations_for(game, own, students)
+    refuse_impossible(obligations, students)
     now = max(tree.depth for tree in trees.trees)
     deepest = max(now, min(now + 4, int(DEPTH.most))) if depth is None else depth
     count = game.recommended.evaluation_episodes if episodes is None else episodes
@@ -131,20 +132,22 @@ def repair(
         teacher = expert_of(run, trees, game, expert, workers)
         seeds = rollout_seeds(0, Purpose.REFINE, 0, min(count, 100))
         seen = place.play(Profile(teacher, students), seeds, record=True).observations or ()
-        mended = mend(rules, students, {i: seen[i] for i in students}, deepest)
+        mended = mend(obligations, students, {i: seen[i] for i in students}, deepest)
         scored = rollout_seeds(0, Purpose.EVALUATE, 0, count)
         profiles = [Profile(teacher, students), Profile(teacher, mended.students)]
         played = place.play_many(profiles, [scored, scored])
         before, after = (game.score.of(rollouts.returns) for rollouts in played)
-        summary = _summary(trees, game, mended.to_json(rules), pricing.paired(game, before, after), count)
-        summary |= {"out": str(folder), "command": command_line(), "properties": list(rules.names)}
+        summary = _summary(trees, game, mended.to_json(obligations), pricing.paired(game, before, after), count)
+        summary |= {"out": str(folder), "command": command_line(), "properties": list(obligations.names)}
         _write(run, trees, game, mended.students, summary, own, folder)
     point_to_latest(folder)
     print(json.dumps(summary)) if as_json else _print_repair(summary)
 
 
-def _rules(trees: file.TreesFile, own: book.Properties | None) -> tuple[Rules, dict[int, Tree], Game | None]:
-    """The rules for a run's trees, the trees by agent, and the game, which is not needed for all."""
+def _obligations(
+    trees: file.TreesFile, own: book.Properties | None
+) -> tuple[Obligations, dict[int, Tree], Game | None]:
+    """The obligations for a run's trees, the trees by agent, and the game, which is not needed for all."""
     try:
         game = game_of(trees)
     except InputError as error:
@@ -156,41 +159,45 @@ def _rules(trees: file.TreesFile, own: book.Properties | None) -> tuple[Rules, d
             raise
         return resolve(about, scene), dict(enumerate(trees.trees)), None
     students = trees.students(game)
-    return rules_for(game, own, students), students, game
+    return obligations_for(game, own, students), students, game
 
 
-def _check_facts(rules: Rules, students: Mapping[int, Tree], game: Game | None, episodes: int | None) -> int:
+def _check_facts(
+    obligations: Obligations, students: Mapping[int, Tree], game: Game | None, episodes: int | None
+) -> int:
     """Check what is taken to be true of every observation on some; how many were looked at."""
     count = (EPISODES_FOR_FACTS if game is not None and game.width is None else 0) if episodes is None else episodes
     if game is None or count == 0:
         return 0
-    return check_facts(rules, game, students, count)
+    return check_facts(obligations, game, students, count)
 
 
-def _print_answers(rules: Rules, students: Mapping[int, Tree], answers: list[Answer]) -> None:
+def _print_answers(obligations: Obligations, students: Mapping[int, Tree], verdicts: list[Verdict]) -> None:
     table = Table("property", "answer", "cases", "broken", "seconds")
-    for answer in answers:
-        table.add_row(answer.property, answer.answer, str(answer.cases), str(answer.broken), f"{answer.seconds:.2f}")
+    for verdict in verdicts:
+        table.add_row(
+            verdict.property, verdict.outcome, str(verdict.cases), str(verdict.broken), f"{verdict.seconds:.2f}"
+        )
     out.print(table)
-    if not answers:
+    if not verdicts:
         out.print("There is no property in the file, so nothing was proved: write [[property]] (docs/verify.md).")
-    for answer in answers:
-        if answer.answer == NOWHERE:
+    for verdict in verdicts:
+        if verdict.outcome == NOWHERE:
             out.print(
-                f"\n{answer.property}: no observation fits its conditions, so it says nothing about the trees: "
+                f"\n{verdict.property}: no observation fits its conditions, so it says nothing about the trees: "
                 "check its conditions (--allow-empty takes it for kept).",
                 highlight=False,
                 soft_wrap=True,
             )
-        shown = answer.counterexamples[:3]
+        shown = verdict.counterexamples[:3]
         for example in shown:
-            out.print(f"\n{answer.property}\n  {example.rule.words}", highlight=False, soft_wrap=True)
-            out.print(f"  but {in_words(rules, example, students)}", highlight=False, soft_wrap=True)
-        left = len(answer.counterexamples) - len(shown)
+            out.print(f"\n{verdict.property}\n  {example.obligation.description}", highlight=False, soft_wrap=True)
+            out.print(f"  but {in_words(obligations, example, students)}", highlight=False, soft_wrap=True)
+        left = len(verdict.counterexamples) - len(shown)
         if left > 0:
             out.print(f"  ... and {left} more cases (see --json)", highlight=False)
-        for problem in answer.problems[:5]:
-            out.print(f"\n{answer.property}: {problem}", highlight=False, soft_wrap=True)
+        for problem in verdict.problems[:5]:
+            out.print(f"\n{verdict.property}: {problem}", highlight=False, soft_wrap=True)
 
 
 def _summary(

@@ -1,7 +1,7 @@
-"""What a condition is once it is read, and what it means: exact sums of features, compared with 0.
+"""Expressions and their exact meaning: sums of features and absolute values, compared with 0.
 
-A feature's value is a float32; a derived one's is computed as the trees compute it. What a condition does with these
-values (factors, sums, sizes, comparisons) is exact: 0.1 is the real number 0.1.
+A feature's value is a float32; derived features are computed as the trees compute them. All arithmetic on these values
+is exact, in fractions: 0.1 means the real number 0.1.
 """
 
 from __future__ import annotations
@@ -12,59 +12,60 @@ from fractions import Fraction
 
 from hydraviper.data import Derived
 
-Feature = tuple[int, int | Derived]  # an agent, and its plain feature by number or a derived one
-Lookup = Callable[[Feature], Fraction]  # a feature's value at the observations in question
+Feature = tuple[int, int | Derived]  # an agent, and the number of a plain feature or a derived one
+Lookup = Callable[[Feature], Fraction]  # a feature's value at some observations
+Tolerance = Callable[[Feature], Fraction]  # how much a feature's value may be off
 
 
 @dataclass(frozen=True)
-class Size:
+class Absolute:
     """The absolute value of a sum."""
 
     of: Sum
 
     def value(self, lookup: Lookup) -> Fraction:
-        """Its value, exactly."""
+        """The exact value."""
         return abs(self.of.value(lookup))
 
 
 @dataclass(frozen=True)
 class Sum:
-    """A number plus factors times features or sizes, each of which stands in it once."""
+    """A constant plus factors times features or absolute values; no term occurs twice."""
 
-    terms: tuple[tuple[Feature | Size, Fraction], ...]
-    number: Fraction
+    terms: tuple[tuple[Feature | Absolute, Fraction], ...]
+    constant: Fraction
 
     @staticmethod
-    def of(terms: Iterable[tuple[Feature | Size, Fraction]], number: Fraction = Fraction(0)) -> Sum:
-        """Add up repeated terms and drop those that cancel out."""
-        factors: dict[Feature | Size, Fraction] = {}
+    def of(terms: Iterable[tuple[Feature | Absolute, Fraction]], constant: Fraction = Fraction(0)) -> Sum:
+        """Collect like terms and drop those that cancel out."""
+        factors: dict[Feature | Absolute, Fraction] = {}
         for term, factor in terms:
-            if isinstance(term, Size) and not term.of.terms:
-                number += factor * abs(term.of.number)
+            if isinstance(term, Absolute) and not term.of.terms:
+                constant += factor * abs(term.of.constant)
             else:
                 factors[term] = factors.get(term, Fraction(0)) + factor
-        return Sum(tuple((term, factor) for term, factor in factors.items() if factor != 0), number)
+        return Sum(tuple((term, factor) for term, factor in factors.items() if factor != 0), constant)
 
     def plus(self, other: Sum, factor: Fraction = Fraction(1)) -> Sum:
-        """This sum plus so many times another."""
-        scaled = ((term, factor * own) for term, own in other.terms)
-        return Sum.of((*self.terms, *scaled), self.number + factor * other.number)
+        """This sum plus a factor times another."""
+        scaled = ((term, factor * before) for term, before in other.terms)
+        return Sum.of((*self.terms, *scaled), self.constant + factor * other.constant)
 
     def times(self, factor: Fraction) -> Sum:
-        """So many times this sum."""
-        return Sum.of(((term, factor * own) for term, own in self.terms), factor * self.number)
+        """This sum times a factor."""
+        return Sum.of(((term, factor * before) for term, before in self.terms), factor * self.constant)
 
     def value(self, lookup: Lookup) -> Fraction:
-        """Its value, exactly."""
-        total = self.number
+        """The exact value."""
+        total = self.constant
         for term, factor in self.terms:
-            total += factor * (term.value(lookup) if isinstance(term, Size) else lookup(term))
+            total += factor * (term.value(lookup) if isinstance(term, Absolute) else lookup(term))
         return total
 
     def features(self) -> Iterator[tuple[Feature, Fraction]]:
-        """Every feature in it, those inside sizes too, with the size of its factor."""
+        """Every feature, inside absolute values too, with the absolute value of its factor."""
         for term, factor in self.terms:
-            if isinstance(term, Size):
+            if isinstance(term, Absolute):
                 yield from ((feature, abs(factor) * inner) for feature, inner in term.of.features())
             else:
                 yield term, abs(factor)
@@ -72,20 +73,20 @@ class Sum:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A sum that must be at most 0, less than 0 or equal to 0."""
+    """`sum <= 0`, `sum < 0` or `sum == 0`."""
 
     sum: Sum
     operator: str  # <=, < or ==
 
     @staticmethod
     def between(left: Sum, operator: str, right: Sum) -> Comparison:
-        """`left operator right`, with > and >= turned around."""
+        """`left operator right`; > and >= become < and <= by swapping the sides."""
         if operator in (">", ">="):
             left, operator, right = right, "<" + operator[1:], left
         return Comparison(left.plus(right, Fraction(-1)), operator)
 
-    def holds(self, lookup: Lookup, tolerance: Callable[[Feature], Fraction] | None = None) -> bool:
-        """Whether it is true; with a tolerance per feature, whether it may be true once that is allowed for."""
+    def holds(self, lookup: Lookup, tolerance: Tolerance | None = None) -> bool:
+        """Whether it is true; with a tolerance, whether it is true for some values within the tolerance."""
         value = self.sum.value(lookup)
         room = Fraction(0)
         if tolerance is not None:
@@ -100,35 +101,33 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class All:
-    """True if every part is."""
+class _Compound:
+    """Several conditions as one."""
 
     parts: tuple[Condition, ...]
 
-    def holds(self, lookup: Lookup, tolerance: Callable[[Feature], Fraction] | None = None) -> bool:
-        """Whether it is true."""
-        return all(part.holds(lookup, tolerance) for part in self.parts)
-
     def features(self) -> Iterator[Feature]:
-        """Every feature that it names."""
+        """Every feature that a part names."""
         for part in self.parts:
             yield from part.features()
 
 
 @dataclass(frozen=True)
-class Some:
+class All(_Compound):
+    """True if every part is."""
+
+    def holds(self, lookup: Lookup, tolerance: Tolerance | None = None) -> bool:
+        """Whether every part is true."""
+        return all(part.holds(lookup, tolerance) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Some(_Compound):
     """True if at least one part is."""
 
-    parts: tuple[Condition, ...]
-
-    def holds(self, lookup: Lookup, tolerance: Callable[[Feature], Fraction] | None = None) -> bool:
-        """Whether it is true."""
+    def holds(self, lookup: Lookup, tolerance: Tolerance | None = None) -> bool:
+        """Whether a part is true."""
         return any(part.holds(lookup, tolerance) for part in self.parts)
-
-    def features(self) -> Iterator[Feature]:
-        """Every feature that it names."""
-        for part in self.parts:
-            yield from part.features()
 
 
 Condition = Comparison | All | Some

@@ -1,4 +1,4 @@
-"""Names of agents and features, patterns with *, and what was meant by a name that is wrong."""
+"""Names of agents and features, patterns with *, and suggestions for names that do not exist."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from hydraviper.expressions.expression import Feature
 
 
 @dataclass(frozen=True)
-class Vocabulary:
-    """What may be named: agents, and what each sees, plain features and derived ones."""
+class Scope:
+    """The names that an expression may use: agents, and each agent's plain and derived features."""
 
     agents: tuple[Agent, ...]
     derived: tuple[tuple[Derived, ...], ...]  # per agent
     nameable: tuple[int, ...]  # the agents that may be named
 
     def agent(self, name: str) -> int:
-        """An agent by its name."""
+        """The agent of this name."""
         names = [self.agents[i].name for i in self.nameable]
         if name not in names:
             raise InputError(f"no tree is for {name!r}: {nearest(name, names)}")
         return self.nameable[names.index(name)]
 
     def features(self, agent: int, pattern: str) -> list[Feature]:
-        """The features that a name or pattern means: plain ones, or derived ones where no plain one fits."""
+        """The agent's features that fit a name or pattern: plain ones, or derived ones if no plain one fits."""
         who = self.agents[agent]
         plain: dict[str, Feature] = {name: (agent, k) for k, name in enumerate(who.features)}
         derived: dict[str, Feature] = {}
@@ -36,8 +36,8 @@ class Vocabulary:
             if pattern in names:
                 return [names[pattern]]
         for names in (plain, derived):
-            if found := [names[name] for name in names if "*" in pattern and matches(pattern, name)]:
-                return found
+            if fitting := [names[name] for name in names if "*" in pattern and matches(pattern, name)]:
+                return fitting
         raise InputError(f"{who.name} has no feature {pattern!r}: {nearest(pattern, [*plain, *derived])}")
 
 
@@ -50,7 +50,7 @@ def matches(pattern: str, name: str) -> bool:
         return False
     *middle, last = others
     at = len(first)
-    for part in middle:  # the leftmost place leaves most room for the rest
+    for part in middle:  # the leftmost match leaves most room for the rest
         at = name.find(part, at + 1)
         if at < 0:
             return False
@@ -58,31 +58,31 @@ def matches(pattern: str, name: str) -> bool:
     return len(name) - len(last) > at and name.endswith(last)
 
 
-def star(pattern: str, name: str) -> str | None:
-    """What the one * of a pattern stands for in a name; None if the name does not fit."""
+def captured(pattern: str, name: str) -> str | None:
+    """What the only * of a pattern stands for in a name; None if the name does not fit."""
     first, _, last = pattern.partition("*")
     return name[len(first) : len(name) - len(last)] if matches(pattern, name) else None
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """An end of a sentence that suggests what was meant."""
-    known = list(dict.fromkeys(known))
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+def matching(pattern: str, names: Sequence[str], complaint: str) -> list[int]:
+    """The positions of the names that fit a pattern; if there are none, an error that begins with the complaint."""
+    positions = [k for k, name in enumerate(names) if matches(pattern, name)]
+    if not positions:
+        raise InputError(f"{complaint} {pattern!r}: {nearest(pattern, names)}")
+    return positions
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """The end of an error message about an unknown name: what may have been meant."""
+    names = list(dict.fromkeys(names))
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"
-    return f"choose one of {', '.join(map(repr, known[:12]))}{', ...' if len(known) > 12 else ''}."
+    return f"choose one of {', '.join(map(repr, names[:12]))}{', ...' if len(names) > 12 else ''}."
 
 
-def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with {variables} put in."""
+def substitute(text: str, values: Mapping[str, str]) -> str:
+    """The text with each {variable} replaced by its value."""
     for name, value in values.items():
         text = text.replace("{" + name + "}", value)
     return text
-
-
-def found(pattern: str, names: Sequence[str], complaint: str) -> list[int]:
-    """Where the names stand that a pattern fits; a complaint if there is none."""
-    places = [k for k, name in enumerate(names) if matches(pattern, name)]
-    if not places:
-        raise InputError(f"{complaint} {pattern!r}: {nearest(pattern, names)}")
-    return places

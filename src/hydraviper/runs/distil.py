@@ -33,7 +33,8 @@ from hydraviper.trees import file
 from hydraviper.trees.tree import Tree
 from hydraviper.variants import Variant
 from hydraviper.verify.constraints import Constraints
-from hydraviper.verify.proof import HOLDS, NOWHERE, verify
+from hydraviper.verify.prover.proof import verify
+from hydraviper.verify.verdicts import HOLDS, NOWHERE
 from hydraviper.version import __version__
 
 JOURNAL = "rollouts.journal"
@@ -197,8 +198,8 @@ def _constraints(
 ) -> dict[str, Any]:
     """Whether the trees have every property, proved once more, and what that costs."""
     students = {i: tree for i, tree in result.profile.students.items() if isinstance(tree, Tree)}
-    answers = verify(constraints.rules, students)
-    if broken := [answer.property for answer in answers if answer.answer not in (HOLDS, NOWHERE)]:
+    answers = verify(constraints.obligations, students)
+    if broken := [answer.property for answer in answers if answer.outcome not in (HOLDS, NOWHERE)]:
         raise JobError(f"the trees do not have the property {broken[0]!r}, though they should: please report this.")
     fields: dict[str, Any] = {"properties": {answer.property: answer.holds for answer in answers}}
     if run.price != "none":

@@ -16,8 +16,9 @@ from hydraviper.settings import Settings
 from hydraviper.trees.tree import Tree
 from hydraviper.variants import Variant
 from hydraviper.verify.constraints import Constraints
-from hydraviper.verify.proof import Answer, verify
-from hydraviper.verify.resolve import Rules
+from hydraviper.verify.obligations import Obligations
+from hydraviper.verify.prover.proof import verify
+from hydraviper.verify.verdicts import Verdict
 
 
 def paired(game: Game, before: np.ndarray, after: np.ndarray) -> dict[str, Any]:
@@ -43,25 +44,27 @@ def price(
 
     For every price the trees are distilled once more, with the same settings and seeds.
     """
-    rules = constraints.rules
+    obligations = constraints.obligations
     seeds = rollout_seeds(0, Purpose.EVALUATE, 0, episodes)
-    runs = [None, *(rules.only([name]) for name in rules.names if each and len(rules.names) > 1)]
+    runs = [None, *(obligations.only([name]) for name in obligations.names if each and len(obligations.names) > 1)]
     trees: list[Mapping[int, Student]] = []
     for number, part in enumerate(runs):
         progress("prices", number, len(runs))
-        limits = None if part is None else Constraints(part)
-        trees.append(distill(game, expert, settings, variant, engine, constraints=limits).profile.students)
+        keeping = None if part is None else Constraints(part)
+        trees.append(distill(game, expert, settings, variant, engine, constraints=keeping).profile.students)
     progress("prices", len(runs), len(runs))
     played = engine.play_many([Profile(expert, own) for own in [*trees, students]], [seeds] * (len(trees) + 1))
     free, *alone, together = (game.score.of(rollouts.returns) for rollouts in played)
-    known = {answer.property: answer for answer in verify(rules, _only_trees(trees[0]))}
-    costs = dict(zip(rules.names, alone if alone else [together] * (each or len(rules.names) == 1), strict=False))
+    known = {verdict.property: verdict for verdict in verify(obligations, _only_trees(trees[0]))}
+    costs = dict(
+        zip(obligations.names, alone if alone else [together] * (each or len(obligations.names) == 1), strict=False)
+    )
     return {
         "all": paired(game, free, together),
         "each": {
-            name: {"holds without": known[name].holds, "answer without": known[name].answer}
+            name: {"holds without": known[name].holds, "answer without": known[name].outcome}
             | (paired(game, free, costs[name]) if name in costs else {})
-            for name in rules.names
+            for name in obligations.names
         },
         "episodes": episodes,
     }
@@ -71,32 +74,32 @@ def _only_trees(students: Mapping[int, Student]) -> dict[int, Tree]:
     return {i: student for i, student in students.items() if isinstance(student, Tree)}
 
 
-def answers_to_json(rules: Rules, answers: list[Answer]) -> list[dict[str, Any]]:
+def answers_to_json(obligations: Obligations, verdicts: list[Verdict]) -> list[dict[str, Any]]:
     """Answers as plain values, counterexamples with names."""
-    agents = rules.scene.agents
+    agents = obligations.scene.agents
     return [
         {
-            "property": answer.property,
-            "answer": answer.answer,
-            "holds": answer.holds,
-            "cases": answer.cases,
-            "broken": answer.broken,
-            "nowhere": answer.nowhere,
-            "problems": list(answer.problems),
-            "seconds": answer.seconds,
+            "property": verdict.property,
+            "answer": verdict.outcome,
+            "holds": verdict.holds,
+            "cases": verdict.cases,
+            "broken": verdict.broken,
+            "nowhere": verdict.nowhere,
+            "problems": list(verdict.problems),
+            "seconds": verdict.seconds,
             "counterexamples": [
                 {
-                    "case": example.rule.words,
+                    "case": example.obligation.description,
                     "observations": {
                         agents[i].name: dict(zip(agents[i].features, map(float, seen), strict=True))
                         for i, seen in example.observations.items()
                     },
                     "actions": {agents[i].name: agents[i].actions[a] for i, a in example.actions.items()},
                 }
-                for example in answer.counterexamples
+                for example in verdict.counterexamples
             ],
         }
-        for answer in answers
+        for verdict in verdicts
     ]
 
 

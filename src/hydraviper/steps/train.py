@@ -17,8 +17,8 @@ from hydraviper.trees import cart, ensembles, joint
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import Tree, from_scikit_learn
+from hydraviper.verify.bounds import Bounds
 from hydraviper.verify.growth import grow_within
-from hydraviper.verify.limits import Limits
 from hydraviper.verify.mending import mend
 
 LEARNERS = {"forest": ensembles.grow_forest, "mixture": ensembles.grow_mixture}  # beside the tree
@@ -31,30 +31,30 @@ def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int
         return _ensembles(task, dataset, counts, iteration)
     bins = _binned(task, dataset)
 
-    def one(member: int, constrained: Mapping[int, Limits]) -> Tree:
+    def one(member: int, constrained: Mapping[int, Bounds]) -> Tree:
         i = dataset.team[member]
         actions = len(task.game.agents[i].actions)
         size = task.settings.depth, task.settings.most_leaves
-        if (limits := constrained.get(i)) is not None:
-            tree = grow_within(limits, bins[i], dataset.actions[:, i], counts[member], *size)
+        if (bounds := constrained.get(i)) is not None:
+            tree = grow_within(bounds, bins[i], dataset.actions[:, i], counts[member], *size)
         else:
             tree = cart.grow(bins[i], dataset.actions[:, i], counts[member], actions, *size)
         return replace(tree, derived=asked(task, i)).merged()
 
-    def grown(agents: Collection[int], constrained: Mapping[int, Limits]) -> dict[int, Tree]:
+    def grown(agents: Collection[int], constrained: Mapping[int, Bounds]) -> dict[int, Tree]:
         members = [member for member, i in enumerate(dataset.team) if i in agents]
         trees = _each(task, members, lambda member: one(member, constrained))
         return {dataset.team[member]: tree for member, tree in zip(members, trees, strict=True)}
 
     if task.constraints is None:
         return dict(grown(dataset.team, {}))
-    # rules about the team as a whole are enforced only where its trees do not happen to keep them
+    # obligations about the team as a whole are enforced only where its trees do not happen to keep them
     own, joint = task.constraints.joint(dataset.team)
-    trees = grown(dataset.team, _limits(task, dataset, joint))
+    trees = grown(dataset.team, _bounds(task, dataset, joint))
     while broken := task.constraints.broken(own - joint, trees):
         joint |= broken
         keepers = {task.constraints.keeper(number) for number in broken}
-        trees |= grown(keepers, _limits(task, dataset, joint))
+        trees |= grown(keepers, _bounds(task, dataset, joint))
     return dict(trees)
 
 
@@ -148,23 +148,23 @@ def _share(task: Task, counts: np.ndarray, draws: np.random.Generator) -> np.nda
     return np.stack([member * kept if (member * kept).any() else member for member in counts])
 
 
-def _limits(task: Task, dataset: Dataset, joint: frozenset[int] | None = None) -> dict[int, Limits]:
-    """What the members' trees must keep to, with some of the joint rules, for those that are constrained."""
+def _bounds(task: Task, dataset: Dataset, joint: frozenset[int] | None = None) -> dict[int, Bounds]:
+    """What the members' trees must keep to, with some of the joint obligations, for those that are constrained."""
     if task.constraints is None:
         return {}
     task.constraints.assign(dataset.observations, dataset.actions)
     size = task.settings.depth, task.settings.most_leaves
-    limits = {i: task.constraints.limits(i, asked(task, i), *size, joint) for i in dataset.team}
-    return {i: own for i, own in limits.items() if own is not None}
+    bounds = {i: task.constraints.bounds(i, asked(task, i), *size, joint) for i in dataset.team}
+    return {i: own for i, own in bounds.items() if own is not None}
 
 
 def _mended(task: Task, dataset: Dataset, students: Mapping[int, Student]) -> dict[int, Student]:
     """Trees that were grown without regard to constraints, changed as little as makes them keep those."""
     made = dict(students)
-    for i, limits in _limits(task, dataset).items():
+    for i, bounds in _bounds(task, dataset).items():
         tree = students[i]
         if isinstance(tree, Tree):
-            made[i] = mend(limits, tree, dataset.observations[i], task.settings.depth).tree
+            made[i] = mend(bounds, tree, dataset.observations[i], task.settings.depth)
     return made
 
 

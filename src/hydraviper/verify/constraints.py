@@ -1,4 +1,4 @@
-"""Properties as constraints on training, and a quick check for whoever changes trees."""
+"""Properties as constraints on training, and a quick check for whatever changes trees afterwards."""
 
 from __future__ import annotations
 
@@ -8,153 +8,149 @@ import numpy as np
 
 from hydraviper.data import Derived
 from hydraviper.trees.tree import Tree
-from hydraviper.verify.limits import Limits, boxes_of, by_agent, check_possible, keeps, limits_of
-from hydraviper.verify.proof import HOLDS, NOWHERE, check, misshapen
-from hydraviper.verify.resolve import Rule, Rules
+from hydraviper.verify.bounds import Bounds, bounds_of, by_agent, check_possible, keeps, region_boxes
+from hydraviper.verify.obligations import Obligation, Obligations
+from hydraviper.verify.prover.proof import keeps_for_certain, shape_violations
 
-_REMEMBERED = 1024  # trees whose answers a check remembers
+_REMEMBERED = 1024  # trees whose result a guard remembers
+
+# Bounds by an obligation's id, an agent and its tree's derived features, if that agent kept the obligation alone.
+AloneBounds = dict[tuple[int, int, tuple[Derived, ...]], Bounds]
 
 
 class Constraints:
-    """Properties that every student must have; a joint rule is kept by one of its agents, the one it costs least."""
+    """Obligations that every student must keep; a joint one is assigned to the agent whom it costs least."""
 
-    def __init__(self, rules: Rules, source: str = "") -> None:
-        self.rules, self.source = rules, source
+    def __init__(self, obligations: Obligations, source: str = "") -> None:
+        self.obligations, self.source = obligations, source
         self._assigned: dict[int, int] | None = None
-        self._limits: dict[tuple[int, tuple[Derived, ...], frozenset[int]], Limits] = {}
-        self._apart: Apart = {}
+        self._bounds: dict[tuple[int, tuple[Derived, ...], frozenset[int]], Bounds] = {}
+        self._alone: AloneBounds = {}
 
     def check(self, depth: int, most_leaves: int | None, derived: Mapping[int, Sequence[Derived]]) -> None:
-        """Refuse what no tree can keep, joint rules left aside."""
-        for i, own in by_agent(self.rules, {}).items():
-            limits = limits_of(self.rules, i, own, derived.get(i, ()))
-            check_possible(limits, self.rules.scene.agents[i].name, depth, most_leaves)
+        """Refuse constraints that no trees of this size can keep; joint obligations are not considered."""
+        for i, behaviour in by_agent(self.obligations, {}).items():
+            bounds = bounds_of(self.obligations, i, behaviour, derived.get(i, ()))
+            check_possible(bounds, self.obligations.scene.agents[i].name, depth, most_leaves)
 
     def assign(self, observations: Sequence[np.ndarray], actions: np.ndarray) -> None:
-        """Settle who keeps each joint rule: whose expert's actions [S, N] break it least often."""
+        """Assign each joint obligation to the agent whose expert's actions [S, N] break it least often."""
         if self._assigned is not None:
             return
-        shown = dict(enumerate(observations))
-        answers = {i: actions[:, i] for i in self.rules.scene.distilled}
+        seen = dict(enumerate(observations))
+        by_expert = {i: actions[:, i] for i in self.obligations.scene.distilled}
         self._assigned = {
-            number: cheapest(self.rules, rule, shown, answers)
-            for number, rule in enumerate(self.rules.rules)
-            if len(rule.agents) > 1
+            number: cheapest(self.obligations, obligation, seen, by_expert)
+            for number, obligation in enumerate(self.obligations.behaviour)
+            if len(obligation.agents) > 1
         }
 
     def joint(self, team: Sequence[int]) -> tuple[frozenset[int], frozenset[int]]:
-        """The joint rules, by number: those about a team alone, which it may also keep by chance, and the others."""
-        numbers = {number for number, rule in enumerate(self.rules.rules) if len(rule.agents) > 1}
-        own = {number for number in numbers if set(self.rules.rules[number].agents) <= set(team)}
-        return frozenset(own), frozenset(numbers - own)
+        """The joint obligations, by number: those about a team alone, which its trees may keep by chance; the rest."""
+        joint = {n: set(one.agents) for n, one in enumerate(self.obligations.behaviour) if len(one.agents) > 1}
+        inside = frozenset(number for number, agents in joint.items() if agents <= set(team))
+        return inside, frozenset(joint) - inside
 
     def broken(self, numbers: frozenset[int], students: Mapping[int, Tree]) -> frozenset[int]:
-        """Those of the joint rules that trees break, or that cannot be decided."""
-        rules = self.rules
-        kept = {n: keeps_together(rules, rules.rules[n], students, self._apart) for n in sorted(numbers)}
-        return frozenset(number for number, held in kept.items() if not held)
+        """Those of the joint obligations that trees break, or of which that is undecided."""
+        behaviour = self.obligations.behaviour
+        return frozenset(
+            number
+            for number in sorted(numbers)
+            if not keeps_jointly(self.obligations, behaviour[number], students, self._alone)
+        )
 
     def keeper(self, number: int) -> int:
-        """Who keeps a joint rule."""
+        """The agent to whom a joint obligation is assigned."""
         return (self._assigned or {})[number]
 
-    def limits(
+    def bounds(
         self,
         agent: int,
         derived: tuple[Derived, ...],
         depth: int,
         most_leaves: int | None,
         joint: frozenset[int] | None = None,
-    ) -> Limits | None:
-        """What one agent's tree must keep to, with some of the joint rules (default: all); None if nothing."""
-        known = self._assigned or {}
-        mine = frozenset(n for n, keeper in known.items() if keeper == agent and (joint is None or n in joint))
+    ) -> Bounds | None:
+        """The bounds of an agent's tree with some of its joint obligations (default: all); None if it is free."""
+        assigned = self._assigned or {}
+        mine = frozenset(n for n, keeper in assigned.items() if keeper == agent and (joint is None or n in joint))
         key = agent, derived, mine
-        if key not in self._limits:
-            own = by_agent(self.rules, dict.fromkeys(mine, agent))[agent]
-            limits = limits_of(self.rules, agent, own, derived)
-            check_possible(limits, self.rules.scene.agents[agent].name, depth, most_leaves)
-            self._limits[key] = limits
-        limits = self._limits[key]
-        free = not limits.good and not limits.banned.any() and limits.most_leaves is limits.most_depth is None
-        return None if free else limits
+        if key not in self._bounds:
+            behaviour = by_agent(self.obligations, dict.fromkeys(mine, agent))[agent]
+            bounds = bounds_of(self.obligations, agent, behaviour, derived)
+            check_possible(bounds, self.obligations.scene.agents[agent].name, depth, most_leaves)
+            self._bounds[key] = bounds
+        bounds = self._bounds[key]
+        free = not bounds.good and not bounds.banned.any() and bounds.most_leaves is bounds.most_depth is None
+        return None if free else bounds
 
 
-def kept(rules: Rules, rule: Rule, students: Mapping[int, Tree]) -> bool:
-    """Whether trees keep a rule for certain."""
-    return check(rules, rule, students).answer in (HOLDS, NOWHERE)
-
-
-Apart = dict[tuple[int, int, tuple[Derived, ...]], Limits]  # a rule's id, an agent and what its tree derives
-
-
-def keeps_together(rules: Rules, rule: Rule, students: Mapping[int, Tree], apart: Apart) -> bool:
-    """Whether trees keep a joint rule: one of them by itself, or all together; `apart` remembers boxes."""
-    for agent, bad in zip(rule.agents, rule.bad, strict=True):
-        if len(bad) < len(rules.scene.agents[agent].actions):
-            key = id(rule), agent, students[agent].derived
-            if key not in apart:
-                apart[key] = limits_of(rules, agent, [rule], students[agent].derived, shapes=False)
-            if keeps(apart[key], students[agent]):
+def keeps_jointly(
+    obligations: Obligations, obligation: Obligation, students: Mapping[int, Tree], alone: AloneBounds
+) -> bool:
+    """Whether trees keep a joint obligation: one of them alone, or all together; `alone` caches bounds."""
+    for agent, bad in zip(obligation.agents, obligation.bad, strict=True):
+        if len(bad) < len(obligations.scene.agents[agent].actions):
+            key = id(obligation), agent, students[agent].derived
+            if key not in alone:
+                alone[key] = bounds_of(obligations, agent, [obligation], students[agent].derived, shapes=False)
+            if keeps(alone[key], students[agent]):
                 return True
-    return kept(rules, rule, students)
+    return keeps_for_certain(obligations, obligation, students)
 
 
 def cheapest(
-    rules: Rules, rule: Rule, observations: Mapping[int, np.ndarray], actions: Mapping[int, np.ndarray]
+    obligations: Obligations,
+    obligation: Obligation,
+    observations: Mapping[int, np.ndarray],
+    actions: Mapping[int, np.ndarray],
 ) -> int:
-    """The agent whose actions [S] change least if it keeps a joint rule alone, wherever it may apply."""
+    """The agent the fewest of whose actions [S] would change if it kept a joint obligation alone."""
     costs = {}
-    for agent, bad in zip(rule.agents, rule.bad, strict=True):
-        if len(bad) < len(rules.scene.agents[agent].actions):
+    for agent, bad in zip(obligation.agents, obligation.bad, strict=True):
+        if len(bad) < len(obligations.scene.agents[agent].actions):
             seen, inside = observations[agent], np.zeros(len(observations[agent]), bool)
-            for low, high in boxes_of(rules, rule, agent, ()):
+            for low, high in region_boxes(obligations, obligation, agent, ()):
                 inside |= ((seen >= low) & (seen <= high)).all(axis=1)
             costs[agent] = int((inside & np.isin(actions[agent], list(bad))).sum())
     return min(costs, key=lambda agent: (costs[agent], agent))
 
 
-def guard(rules: Rules) -> Callable[[Mapping[int, Tree]], bool]:
-    """A check whether trees have all the properties; trees that it has seen and boxes that they keep cost little.
+def guard(obligations: Obligations) -> Callable[[Mapping[int, Tree]], bool]:
+    """A function that tells whether trees have all the properties; it is quick for trees that it has seen before.
 
     A property that cannot be decided counts as broken.
     """
-    seen: dict[int, tuple[Tree, bool]] = {}
-    boxes: dict[tuple[int, tuple[Derived, ...]], Limits] = {}
-    own = by_agent(rules, {})
-    joint = [rule for rule in rules.rules if len(rule.agents) > 1]
-    apart: Apart = {}
+    remembered: dict[int, tuple[Tree, bool]] = {}
+    cache: dict[tuple[int, tuple[Derived, ...]], Bounds] = {}
+    single = by_agent(obligations, {})
+    joint = [obligation for obligation in obligations.behaviour if len(obligation.agents) > 1]
+    alone: AloneBounds = {}
 
-    def alone(agent: int, tree: Tree) -> bool:
+    def keeps_its_own(agent: int, tree: Tree) -> bool:
         key = agent, tree.derived
-        if key not in boxes:
-            boxes[key] = limits_of(rules, agent, own[agent], tree.derived)
-        if keeps(boxes[key], tree):
+        if key not in cache:
+            cache[key] = bounds_of(obligations, agent, single[agent], tree.derived)
+        if keeps(cache[key], tree):
             return True
-        if any(misshapen(rules, shape, tree) for shape in rules.shapes if shape.agent == agent):
+        if any(shape_violations(obligations, shape, tree) for shape in obligations.shapes if shape.agent == agent):
             return False
-        return all(kept(rules, rule, {agent: tree}) for rule in own[agent])
+        return all(keeps_for_certain(obligations, obligation, {agent: tree}) for obligation in single[agent])
 
     def allowed(students: Mapping[int, Tree]) -> bool:
-        for agent in own:
+        for agent in single:
             if agent not in students:
                 continue
             tree = students[agent]
-            known = seen.get(id(tree))
-            if known is None or known[0] is not tree:
-                if len(seen) >= _REMEMBERED:
-                    seen.clear()
-                known = seen[id(tree)] = (tree, alone(agent, tree))
-            if not known[1]:
+            result = remembered.get(id(tree))
+            if result is None or result[0] is not tree:
+                if len(remembered) >= _REMEMBERED:
+                    remembered.clear()
+                result = remembered[id(tree)] = (tree, keeps_its_own(agent, tree))
+            if not result[1]:
                 return False
-        asked = [rule for rule in joint if all(i in students for i in rule.agents)]
-        return all(keeps_together(rules, rule, students, apart) for rule in asked)
+        concerned = [obligation for obligation in joint if all(i in students for i in obligation.agents)]
+        return all(keeps_jointly(obligations, obligation, students, alone) for obligation in concerned)
 
     return allowed
-
-
-def changed_share(before: Tree, after: Tree, observations: np.ndarray) -> float:
-    """How much of what an agent sees [S, F] gets another action."""
-    if len(observations) == 0:
-        return 0.0
-    return float((before.predict(observations) != after.predict(observations)).mean())

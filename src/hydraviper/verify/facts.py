@@ -1,4 +1,4 @@
-"""What is taken to be true of every observation, checked on observations that really occur."""
+"""A check of the world on observations that really occur: proofs from false facts would be worthless."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hydraviper.rollout import play
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 from hydraviper.trees.tree import Tree
 from hydraviper.verify import meaning
-from hydraviper.verify.resolve import Rules
+from hydraviper.verify.obligations import Obligations
 
-MOST_ROWS = 200  # observations that are looked at
+MOST_ROWS = 200  # observations that are checked
 
 
-class Wanderers:
-    """Play at random, or where there is a tree, by the tree every other time."""
+class RandomisedTrees:
+    """A policy that acts at random; where an agent has a tree, half of the actions are the tree's."""
 
     def __init__(self, game: Game, students: Mapping[int, Tree], random: np.random.Generator) -> None:
         self.sizes = [len(agent.actions) for agent in game.agents]
@@ -34,33 +34,32 @@ class Wanderers:
         return actions
 
 
-def check_facts(rules: Rules, game: Game, students: Mapping[int, Tree], episodes: int) -> int:
-    """Refuse facts and domains that a real observation breaks; how many observations were looked at."""
-    policy = Wanderers(game, students, generator(0, Purpose.VERIFY))
+def check_facts(obligations: Obligations, game: Game, students: Mapping[int, Tree], episodes: int) -> int:
+    """Refuse domains and facts that are false in an episode; returns how many observations were checked."""
+    policy = RandomisedTrees(game, students, generator(0, Purpose.VERIFY))
     rollouts = play(game, policy, rollout_seeds(0, Purpose.VERIFY, 0, episodes), record=True)
     observations = rollouts.observations or ()
     rows = np.unique(np.linspace(0, rollouts.lengths.sum() - 1, MOST_ROWS).astype(int))
     for row in rows:
-        _check_row(rules, {i: np.asarray(observations[i][row], np.float32) for i in rules.scene.distilled})
+        seen = {i: np.asarray(observations[i][row], np.float32) for i in obligations.scene.distilled}
+        _check_row(obligations, seen)
     return len(rows)
 
 
-def _check_row(rules: Rules, seen: dict[int, np.ndarray]) -> None:
+def _check_row(obligations: Obligations, seen: dict[int, np.ndarray]) -> None:
+    agents, world = obligations.scene.agents, obligations.world
     for i, values in seen.items():
-        space, agent = rules.world.spaces[i], rules.scene.agents[i]
+        space = world.spaces[i]
         outside = (values < space.low) | (values > space.high) | (space.whole & (values % 1 != 0))
         if outside.any():
             k = int(np.argmax(outside))
             raise InputError(
-                f"{agent.features[k]!r} of {agent.name} is {values[k]} in an episode, which its domain rules out: "
-                "correct the domain, or nothing that is proved with it is true."
+                f"{agents[i].features[k]!r} of {agents[i].name} is {values[k]} in an episode, which its domain rules "
+                "out: correct the domain, or nothing that is proved with it is true."
             )
-    for fact in meaning.false_facts(rules.world, seen):
-        names = dict.fromkeys(
-            f"[{rules.scene.agents[i].name}: {rules.scene.agents[i].features[k]}]"
-            for i, k in fact.features()
-            if isinstance(k, int)
-        )
+    for fact in meaning.false_facts(world, seen):
+        plain = [(i, k) for i, k in fact.features() if isinstance(k, int)]
+        names = dict.fromkeys(f"[{agents[i].name}: {agents[i].features[k]}]" for i, k in plain)
         raise InputError(
             f"a fact about {', '.join(names)} is false in an episode: correct it, or nothing that is proved with it "
             "is true."

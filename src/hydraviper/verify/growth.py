@@ -1,8 +1,8 @@
-"""Trees that keep to limits from the first question on: CART among the splits that leave a way to keep them all.
+"""Constrained growth: CART that keeps to bounds, by taking only splits after which a tree can still keep to them.
 
-A split is taken only if both sides can still give every rule that reaches them an allowed action with the questions
-and leaves that are left; where no split of the data does, a question at the border of a rule is asked. A leaf answers
-with the heaviest action that is allowed there, and the last question of a path is chosen with that in mind.
+Both sides of a split must be able to satisfy every box that reaches them with the questions and leaves that remain.
+Where no split of the data allows that, the tree asks a question at the border of a box. A leaf gets the heaviest action
+that is allowed there, and the last split of a path maximises the weight that its two leaves then get right.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from hydraviper.data import JobError
 from hydraviper.trees.bins import MOST, Bins
 from hydraviper.trees.cart import fill, sharpen
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
-from hydraviper.verify.limits import Limits
+from hydraviper.verify.bounds import Bounds
 from hydraviper.verify.mending import mend
 
-_SPARE = 2  # questions that are left to mend a shorter tree with, at most
-_TRIES = 64  # splits of the data that are looked at before a question is forced
+_SPARE = 2  # the most questions of a path that are kept free to mend a shorter tree with
+_TRIES = 64  # splits of the data that are tried before a question at a border is asked
 
 
 @dataclass
 class _Node:
     rows: np.ndarray
-    rules: int  # those that reach it, as bits
+    boxes: int  # those that reach it, a bit mask
     level: int
     counts: np.ndarray  # [A]
-    likely: np.ndarray  # [A] what decides where no row comes by: the parent's counts
+    likely: np.ndarray  # [A] counts that decide the action: its own, or the parent's if no row reaches it
     feature: int = LEAF
     threshold: float = 0.0
     children: tuple[int, int] = (LEAF, LEAF)
@@ -41,43 +41,42 @@ class _Split:
     gain: float
     feature: int
     threshold: float
-    left: int  # rules
+    left: int  # boxes that reach each side, bit masks
     right: int
 
 
 def grow_within(
-    limits: Limits,
+    bounds: Bounds,
     bins: Bins,
     actions: np.ndarray,
     weights: np.ndarray,
     depth: int,
     most_leaves: int | None = None,
 ) -> Tree:
-    """A tree on the rows with weights [S] > 0 that keeps to the limits, which must be possible.
+    """Grow a tree on the rows with weights [S] > 0 that keeps to bounds, for which `check_possible` must pass.
 
-    Of a tree that is grown within the limits and of shorter ones that are mended with the questions that are left,
-    the one that answers most of the data as the expert does.
+    The candidates are a tree grown within the bounds, and shorter trees grown freely and then mended with the
+    remaining questions; the one that agrees most with the expert's actions wins.
     """
-    made = [_grow(limits, bins, actions, weights, depth, most_leaves)]
-    whole = limits.depth_limit(depth)
-    if limits.good and limits.leaf_limit(most_leaves) is None:
+    candidates = [_grow(bounds, bins, actions, weights, depth, most_leaves)]
+    whole = bounds.depth_limit(depth)
+    if bounds.good and bounds.leaf_limit(most_leaves) is None:
         rows = np.flatnonzero(weights > 0)
         seen, labels = bins.features[rows], actions[rows]
-        costs = (1.0 - np.eye(limits.actions)[labels]) * weights[rows, None]
-        free = replace(limits, low=limits.low[:0], high=limits.high[:0], good=(), sources=(), most_depth=None)
+        costs = (1.0 - np.eye(bounds.actions)[labels]) * weights[rows, None]
+        free = replace(bounds, low=bounds.low[:0], high=bounds.high[:0], good=(), sources=(), most_depth=None)
         for spare in range(1, min(_SPARE, whole - 1) + 1):
             short = _grow(free, bins, actions, weights, whole - spare, None)
             try:
-                mended = mend(limits, short, seen, whole, costs=costs, deepest=whole)
+                mended = mend(bounds, short, seen, whole, costs=costs, deepest=whole)
             except JobError:
                 continue
-            if mended.depth <= whole:
-                made.append(_recounted(mended.tree, seen, labels, weights[rows]))
-    return max(made, key=lambda tree: tree.fidelity)
+            candidates.append(_recounted(mended, seen, labels, weights[rows]))
+    return max(candidates, key=lambda tree: tree.fidelity)
 
 
 def _recounted(tree: Tree, features: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Tree:
-    """The same tree with the counts of the data."""
+    """The same tree with counts of the data."""
     counts = np.zeros_like(tree.counts)
     here = np.zeros(len(features), int)
     while True:
@@ -91,75 +90,75 @@ def _recounted(tree: Tree, features: np.ndarray, labels: np.ndarray, weights: np
 
 
 def _grow(
-    limits: Limits,
+    bounds: Bounds,
     bins: Bins,
     actions: np.ndarray,
     weights: np.ndarray,
     depth: int,
     most_leaves: int | None,
 ) -> Tree:
-    """CART within the limits."""
-    depth, leaves = limits.depth_limit(depth), limits.leaf_limit(most_leaves) or 2**60
+    """CART within the bounds, the split with the highest gain first."""
+    depth, leaves = bounds.depth_limit(depth), bounds.leaf_limit(most_leaves) or 2**60
     rows = np.flatnonzero(weights > 0)
-    counts = np.bincount(actions[rows], weights[rows], limits.actions)
-    nodes = [_Node(rows, limits.all, 0, counts, counts)]
-    reserved = limits.fewest(limits.all, depth)  # leaves that there will be at least
-    grown = _Grower(limits, bins, np.ascontiguousarray(actions, np.int64), np.asarray(weights, float), depth)
-    plans = {0: grown.plan(nodes[0], leaves)}
+    counts = np.bincount(actions[rows], weights[rows], bounds.actions)
+    nodes = [_Node(rows, bounds.all, 0, counts, counts)]
+    reserved = bounds.fewest(bounds.all, depth)  # the fewest leaves that the finished tree can have
+    finder = _SplitFinder(bounds, bins, np.ascontiguousarray(actions, np.int64), np.asarray(weights, float), depth)
+    plans = {0: finder.plan(nodes[0], leaves)}
     while plans:
         at = max(plans, key=lambda node: (math.inf if plans[node] is None else plans[node].gain, -node))  # type: ignore[union-attr]
         node, split = nodes[at], plans.pop(at)
         if split is None:
             continue
-        own = limits.fewest(node.rules, depth - node.level)
-        cost = sum(limits.fewest(rules, depth - node.level - 1) for rules in (split.left, split.right))
-        if reserved - own + cost > leaves:
-            split = grown.plan(node, int(leaves - reserved + own))  # another one may fit what is left
+        needed = bounds.fewest(node.boxes, depth - node.level)
+        cost = sum(bounds.fewest(boxes, depth - node.level - 1) for boxes in (split.left, split.right))
+        if reserved - needed + cost > leaves:
+            split = finder.plan(node, int(leaves - reserved + needed))  # another split may need fewer leaves
             if split is None:
                 continue
-            cost = sum(limits.fewest(rules, depth - node.level - 1) for rules in (split.left, split.right))
-        reserved += cost - own
+            cost = sum(bounds.fewest(boxes, depth - node.level - 1) for boxes in (split.left, split.right))
+        reserved += cost - needed
         goes_left = bins.features[node.rows, split.feature] <= np.float32(split.threshold)
         node.feature, node.threshold, node.children = split.feature, split.threshold, (len(nodes), len(nodes) + 1)
-        for part, rules in ((node.rows[goes_left], split.left), (node.rows[~goes_left], split.right)):
-            counts = np.bincount(actions[part], weights[part], limits.actions)
-            nodes.append(_Node(part, rules, node.level + 1, counts, node.counts if counts.sum() == 0 else counts))
-            plans[len(nodes) - 1] = grown.plan(nodes[-1], leaves)
-    return _finished(limits, nodes)
+        for part, boxes in ((node.rows[goes_left], split.left), (node.rows[~goes_left], split.right)):
+            counts = np.bincount(actions[part], weights[part], bounds.actions)
+            nodes.append(_Node(part, boxes, node.level + 1, counts, node.counts if counts.sum() == 0 else counts))
+            plans[len(nodes) - 1] = finder.plan(nodes[-1], leaves)
+    return _finished(bounds, nodes)
 
 
-class _Grower:
-    """Finds the splits of one tree's nodes."""
+class _SplitFinder:
+    """Finds splits for the nodes of one tree."""
 
-    def __init__(self, limits: Limits, bins: Bins, actions: np.ndarray, weights: np.ndarray, depth: int) -> None:
-        self.limits, self.bins, self.actions, self.weights, self.depth = limits, bins, actions, weights, depth
-        self.histogram = np.empty((bins.binned.shape[1], MOST, limits.actions))
+    def __init__(self, bounds: Bounds, bins: Bins, actions: np.ndarray, weights: np.ndarray, depth: int) -> None:
+        self.bounds, self.bins, self.actions, self.weights, self.depth = bounds, bins, actions, weights, depth
+        self.histogram = np.empty((bins.binned.shape[1], MOST, bounds.actions))
 
     def plan(self, node: _Node, leaves: int) -> _Split | None:
-        """The best split whose sides need at most so many leaves together; None if a leaf is right."""
-        limits, left = self.limits, self.depth - node.level
+        """The best split whose sides need at most this many leaves together; None to make the node a leaf."""
+        bounds, left = self.bounds, self.depth - node.level
         if left == 0 or leaves < 2:
             return None
-        conflict = not limits.allowed(node.rules)
+        conflict = not bounds.allowed(node.boxes)
         if len(node.rows):
             fill(self.bins.binned, self.actions, self.weights, node.rows, self.histogram)
             gains, above = _gains(self.histogram, node.counts)
-            gains[limits.banned] = -np.inf
-            worth = self._worth(node, above) if left == 1 and node.rules else gains
+            gains[bounds.banned] = -np.inf
+            worth = self._worth(node, above) if left == 1 and node.boxes else gains
             for place in np.lexsort((-gains.ravel(), -worth.ravel()))[:_TRIES]:
                 feature, below = divmod(int(place), MOST)
                 if gains[feature, below] == -np.inf:
                     break
                 found = self._sharpened(node, feature, below, int(above[feature, below]))
-                cost = limits.fewest(found.left, left - 1) + limits.fewest(found.right, left - 1)
+                cost = bounds.fewest(found.left, left - 1) + bounds.fewest(found.right, left - 1)
                 if cost <= leaves and math.isfinite(cost):
                     return found
         if not conflict:
             return None
-        question = limits.forced(node.rules, left)
+        question = bounds.forced(node.boxes, left)
         if question is None:
             return None
-        parts = node.rules & question.left, node.rules & question.right
+        parts = node.boxes & question.left, node.boxes & question.right
         return _Split(math.inf, question.feature, float(np.float32(question.threshold)), *parts)
 
     def _sharpened(self, node: _Node, feature: int, below: int, above: int) -> _Split:
@@ -174,21 +173,21 @@ class _Grower:
             node.counts,
             split,
         )
-        left, right = self.limits.sides(feature, float(threshold))
-        return _Split(gain, feature, float(threshold), node.rules & left, node.rules & right)
+        left, right = self.bounds.sides(feature, float(threshold))
+        return _Split(gain, feature, float(threshold), node.boxes & left, node.boxes & right)
 
     def _worth(self, node: _Node, above: np.ndarray) -> np.ndarray:
-        """The weight that two leaves would answer rightly with what is allowed to them, per feature and bin."""
-        limits = self.limits
-        here = np.array([node.rules >> r & 1 for r in range(len(limits.good))], bool)
-        forbidden = limits.forbidden[here].astype(np.float64)
+        """The weight that two leaves get right with their allowed actions, for a split behind each feature's bins."""
+        bounds = self.bounds
+        here = np.array([node.boxes >> r & 1 for r in range(len(bounds.good))], bool)
+        forbidden = bounds.forbidden[here].astype(np.float64)
         sums = np.cumsum(self.histogram, axis=1)
         worth = np.full(above.shape, -np.inf)
         for f in np.flatnonzero((above >= 0).any(axis=1)):
             bins = np.flatnonzero(above[f] >= 0)
             edges = self.bins.highest(int(f))[bins]
-            left = (limits.low[here, f][None] <= edges[:, None]) @ forbidden  # [bins, A]
-            right = (limits.high[here, f][None] > edges[:, None]) @ forbidden
+            left = (bounds.low[here, f][None] <= edges[:, None]) @ forbidden  # [bins, A]
+            right = (bounds.high[here, f][None] > edges[:, None]) @ forbidden
             first, second = sums[f, bins], node.counts - sums[f, bins]
             worth[f, bins] = np.where(left == 0, first, -1.0).max(axis=1) + np.where(right == 0, second, -1.0).max(
                 axis=1
@@ -196,12 +195,12 @@ class _Grower:
         return worth
 
 
-def _finished(limits: Limits, nodes: list[_Node]) -> Tree:
+def _finished(bounds: Bounds, nodes: list[_Node]) -> Tree:
     feature = np.array([node.feature for node in nodes])
     action = np.zeros(len(nodes), int)
     for k, node in enumerate(nodes):
-        may = np.array([limits.may(a, node.rules) for a in range(limits.actions)])
-        open_to = may if may.any() else np.ones(limits.actions, bool)  # inner nodes may be torn
+        may = np.array([bounds.may(a, node.boxes) for a in range(bounds.actions)])
+        open_to = may if may.any() else np.ones(bounds.actions, bool)  # boxes at an inner node may leave no action
         action[k] = int(np.argmax(np.where(open_to, node.likely, -1.0)))
     children = np.array([node.children for node in nodes])
     threshold = np.array([node.threshold for node in nodes], np.float32)

@@ -1,8 +1,8 @@
-"""The meaning of a property: whether given observations can occur, whether a rule applies to them and is violated.
+"""The meaning of properties: whether observations can occur, whether an obligation applies to them and is violated.
 
-This is the definition. Counterexamples, samples, repair and constraints ask here; the prover searches for what this
-confirms. Features are float32, derived ones are computed as the trees compute them, comparisons are exact, and a fact
-holds up to one float32 step of each feature that is not a whole number: games round what they show.
+This is the definition: whatever the prover finds, counterexamples and repaired trees included, is confirmed here.
+Features are float32, derived features are computed as the trees compute them, and comparisons are exact. A fact may be
+off by one float32 step of each feature that is not a whole number, because games round the observations they show.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from hydraviper.expressions.expression import Condition, Feature
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import Tree
-from hydraviper.verify.resolve import Rule, World
+from hydraviper.verify.obligations import Obligation
+from hydraviper.verify.world import World
 
 Seen = Mapping[int, np.ndarray]  # agent -> its observation, float32 [F_i]
 
@@ -34,17 +35,17 @@ def holds(condition: Condition, seen: Seen) -> bool:
 
 
 def possible(world: World, seen: Seen, agents: Sequence[int]) -> bool:
-    """Whether some agents' observations can occur: values within their domains, facts about these agents true."""
+    """Whether these agents' observations can occur: values in their domains, facts about these agents true."""
     for agent in agents:
         space, values = world.spaces[agent], seen[agent]
         if not ((values >= space.low) & (values <= space.high)).all() or (values[space.whole] % 1 != 0).any():
             return False
-    return all(_fact_holds(world, fact, seen) for fact in world.about(agents))
+    return all(_fact_holds(world, fact, seen) for fact in world.facts_about(agents))
 
 
 def false_facts(world: World, seen: Seen) -> list[Condition]:
     """The facts that are false at the observations."""
-    return [fact for fact in world.about(tuple(seen)) if not _fact_holds(world, fact, seen)]
+    return [fact for fact in world.facts_about(tuple(seen)) if not _fact_holds(world, fact, seen)]
 
 
 def _fact_holds(world: World, fact: Condition, seen: Seen) -> bool:
@@ -57,12 +58,6 @@ def _fact_holds(world: World, fact: Condition, seen: Seen) -> bool:
     return fact.holds(lambda feature: Fraction(float(value(seen, feature))), step)
 
 
-def violated(rule: Rule, seen: Seen, actions: Mapping[int, int]) -> bool:
-    """Whether actions at the observations violate a rule."""
-    bad = all(actions[agent] in forbidden for agent, forbidden in zip(rule.agents, rule.bad, strict=True))
-    return bad and holds(rule.when, seen)
-
-
-def answers(rule: Rule, seen: Seen, students: Mapping[int, Tree]) -> dict[int, int]:
-    """What the trees of a rule's agents answer at the observations."""
-    return {agent: int(students[agent].predict(seen[agent][None])[0]) for agent in rule.agents}
+def actions(obligation: Obligation, seen: Seen, students: Mapping[int, Tree]) -> dict[int, int]:
+    """The actions of the trees of an obligation's agents at the observations."""
+    return {agent: int(students[agent].predict(seen[agent][None])[0]) for agent in obligation.agents}

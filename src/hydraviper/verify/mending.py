@@ -1,9 +1,9 @@
-"""Mending: the smallest change that makes a tree keep to its limits.
+"""Mending: the smallest change that makes a tree keep to its bounds.
 
-A change is smaller if fewer of the observations get another action, and, of equal ones, if it leaves fewer nodes.
-Leaves may get another action or a few questions at the borders of rules; among these changes, the best one within the
-limit of depth is found leaf by leaf. Where a tree is too large or asks for what it must not, subtrees are cut, the
-cheapest first.
+A change is smaller if it changes the action at fewer observations; among equal ones, if it leaves fewer nodes. A leaf
+may get another action, or a few questions at the borders of boxes: the best such change within the limit of depth is
+found for each leaf by itself. Where a tree is too large or asks for a banned feature, subtrees are cut, the cheapest
+first.
 """
 
 from __future__ import annotations
@@ -16,88 +16,79 @@ import numpy as np
 from hydraviper.data import JobError
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
-from hydraviper.verify.limits import Limits, Question, at_leaves
+from hydraviper.verify.bounds import Bounds, Question, at_leaves
 
 DEEPEST = 20
-_TRIES = 2_000  # ways to mend one leaf that are looked at
+_TRIES = 2_000  # subtrees in place of one leaf that are tried
 
 
 @dataclass(frozen=True)
-class Mended:
-    """A tree after mending."""
+class _Subtree:
+    """A subtree in place of a leaf: a single action, or a question with two subtrees."""
 
-    tree: Tree
-    depth: int  # the limit of depth that it keeps
-
-
-@dataclass(frozen=True)
-class _Way:
-    """One way to mend a leaf, as a subtree: what it costs, how many nodes it has."""
-
-    cost: float
+    cost: float  # of the observations that reach it
     nodes: int
     action: int = LEAF
     question: Question | None = None
-    parts: tuple[_Way, ...] = ()
+    sides: tuple[_Subtree, ...] = ()
 
     @property
     def price(self) -> tuple[float, int]:
         return self.cost, self.nodes
 
 
-_NONE = _Way(math.inf, 0)
+_NONE = _Subtree(math.inf, 0)
 
 
 def mend(
-    limits: Limits,
+    bounds: Bounds,
     tree: Tree,
     observations: np.ndarray,
     depth: int,
     active: int | None = None,
     costs: np.ndarray | None = None,
     deepest: int = DEEPEST,
-) -> Mended:
-    """Change a tree as little as makes it keep the limits, judged by the observations [S, F] that it meets.
+) -> Tree:
+    """Change a tree as little as possible to keep to its bounds, judged by observations [S, F] that it meets.
 
-    With `active` (bits), only leaves that break one of these rules are changed. `costs` [S, A] says what each answer
-    to an observation costs; without, another answer than the tree's costs 1. The limit of depth is raised where it
-    leaves no way, up to `deepest`.
+    With `active` (a bit mask), only leaves that break one of these boxes are changed. `costs` [S, A] is the cost of
+    each action at each observation; by default, an action other than the tree's costs 1. The limit of depth is raised
+    up to `deepest` where it leaves no solution.
     """
-    tree = prune(limits, tree, observations)
-    depth = limits.depth_limit(max(depth, tree.depth))
-    active = limits.all if active is None else active
+    tree = prune(bounds, tree, observations)
+    depth = bounds.depth_limit(max(depth, tree.depth))
+    active = bounds.all if active is None else active
     if costs is None:
-        own = tree.predict(np.asarray(observations, np.float32))
-        costs = 1.0 - np.eye(limits.actions)[own]
+        actions = tree.predict(np.asarray(observations, np.float32))
+        costs = 1.0 - np.eye(bounds.actions)[actions]
     while True:
-        search = _Search(limits, tree, observations, active, costs)
-        ways = {leaf: search.mend(leaf, depth) for leaf in search.broken()}
-        if all(math.isfinite(way.cost) for way in ways.values()):
-            mended = _rebuilt(tree, ways, search)
-            return Mended(prune(limits, mended, observations), depth)
-        if depth >= limits.depth_limit(deepest):
+        search = _Search(bounds, tree, observations, active, costs)
+        subtrees = {leaf: search.mend(leaf, depth) for leaf in search.broken()}
+        if all(math.isfinite(subtree.cost) for subtree in subtrees.values()):
+            return prune(bounds, _rebuilt(tree, subtrees, search), observations)
+        if depth >= bounds.depth_limit(deepest):
             raise JobError(f"no tree of at most {depth} questions on a path keeps these properties: drop one of them.")
         depth += 1
 
 
 class _Search:
-    """Looks for the best way to mend each leaf."""
+    """The branch-and-bound search for the best subtree in place of each leaf."""
 
-    def __init__(self, limits: Limits, tree: Tree, observations: np.ndarray, active: int, costs: np.ndarray) -> None:
-        self.limits, self.tree, self.active, self.costs = limits, tree, active, costs
+    def __init__(self, bounds: Bounds, tree: Tree, observations: np.ndarray, active: int, costs: np.ndarray) -> None:
+        self.bounds, self.tree, self.active, self.costs = bounds, tree, active, costs
         self.features = extend(np.asarray(observations, np.float32), tree.derived)
-        self.rules = at_leaves(limits, tree)
+        self.boxes = at_leaves(bounds, tree)
         self.rows, self.levels = _rows_at(tree, self.features)
         self._known: dict[tuple[int, int], np.ndarray] = {}
-        asked = [(q.feature, np.float32(q.threshold)) for q in limits.questions]
+        asked = [(q.feature, np.float32(q.threshold)) for q in bounds.questions]
         columns, thresholds = [f for f, _ in asked], np.array([t for _, t in asked], np.float32)
         self.goes = self.features[:, columns] <= thresholds  # [S, questions]
         self.least = self._least()
 
     def _least(self) -> np.ndarray:
-        """What each observation costs at least, by the rules that hold right there [S]."""
-        costs, limits = self.costs.copy(), self.limits
-        for low, high, forbidden in zip(limits.low, limits.high, limits.forbidden, strict=True):
+        """The least cost of each observation [S], whatever the tree: that of the actions its boxes allow."""
+        costs, bounds = self.costs.copy(), self.bounds
+        for low, high, forbidden in zip(bounds.low, bounds.high, bounds.forbidden, strict=True):
             inside = ((self.features >= low) & (self.features <= high)).all(axis=1)
             costs[np.ix_(np.flatnonzero(inside), np.flatnonzero(forbidden))] = math.inf
         least = costs.min(axis=1)
@@ -106,113 +97,114 @@ class _Search:
     def broken(self) -> list[int]:
         """The leaves whose action is not allowed."""
         return [
-            k for k, rules in self.rules.items() if not self.limits.may(int(self.tree.action[k]), rules & self.active)
+            k for k, boxes in self.boxes.items() if not self.bounds.may(int(self.tree.action[k]), boxes & self.active)
         ]
 
-    def mend(self, leaf: int, depth: int) -> _Way:
-        """The best subtree in place of a leaf; short ones first, for they bound the longer ones."""
-        self.tries, self.own = 0, int(self.tree.action[leaf])
-        # where no observation decides, what the training data speaks for comes first
+    def mend(self, leaf: int, depth: int) -> _Subtree:
+        """The best subtree in place of a leaf; shallow ones first, since they bound the deeper ones."""
+        self.tries, self.current = 0, int(self.tree.action[leaf])
+        # where no observation decides, the action with the most training data comes first
         self.order = [int(action) for action in np.argsort(-self.tree.counts[leaf], kind="stable")]
         best, rows = _NONE, self.rows[leaf]
         least = float(self.least[rows].sum()) + 1e-9
         for left in range(depth - int(self.levels[leaf]) + 1):
-            best = min(best, self._best(rows, self.rules[leaf], left, best.price), key=lambda way: way.price)
+            best = min(best, self._best(rows, self.boxes[leaf], left, best.price), key=lambda one: one.price)
             if best.cost <= least or self.tries > _TRIES:
                 break
         return best
 
-    def _open_to(self, rules: int) -> np.ndarray:
-        """0 for the actions that may be answered where these rules reach, else infinite [A]."""
-        key = rules, self.own
+    def _open_to(self, boxes: int) -> np.ndarray:
+        """0 for the actions that may be taken where these boxes reach, else infinite [A]."""
+        key = boxes, self.current
         if key not in self._known:
-            fees = np.where([self.limits.may(a, rules) for a in range(self.limits.actions)], 0.0, math.inf)
-            if self.limits.may(self.own, rules & self.active):  # the leaf's own action needs to please the active ones
-                fees[self.own] = 0.0
+            fees = np.where([self.bounds.may(a, boxes) for a in range(self.bounds.actions)], 0.0, math.inf)
+            if self.bounds.may(self.current, boxes & self.active):  # the leaf's action may stay unless it is at fault
+                fees[self.current] = 0.0
             self._known[key] = fees
         return self._known[key]
 
     def _choose(self, sums: np.ndarray) -> int:
-        """The cheapest action; of equal ones the leaf's own, then the one that the training data speaks for."""
+        """The cheapest action; of equal ones the leaf's present one, then the one with the most training data."""
         cheap = sums <= sums.min() + 1e-9
-        return next(action for action in (self.own, *self.order) if cheap[action])
+        return next(action for action in (self.current, *self.order) if cheap[action])
 
-    def _best(self, rows: np.ndarray, rules: int, left: int, bound: tuple[float, int]) -> _Way:
-        """The best way with at most so many questions; what does not beat the bound may be left out."""
-        costs, fees = self.costs[rows], self._open_to(rules)
+    def _best(self, rows: np.ndarray, boxes: int, left: int, bound: tuple[float, int]) -> _Subtree:
+        """The best subtree of at most this depth; subtrees that do not beat the bound may be missed."""
+        costs, fees = self.costs[rows], self._open_to(boxes)
         sums = costs.sum(axis=0)
         wanted, best = self._choose(sums), _NONE
         if (fees == 0).any():
             action = self._choose(sums + fees)
-            best = _Way(float(sums[action]), 1, action)
+            best = _Subtree(float(sums[action]), 1, action)
         if fees[wanted] == 0 or left == 0 or best.cost <= self.least[rows].sum() + 1e-9:
             return best
         self.tries += 1
         if self.tries > _TRIES:
             return best
-        blocking = rules if best is _NONE else self._against(wanted, rules)
-        open_questions = [k for k, q in enumerate(self.limits.questions) if blocking & ~(q.left & q.right)]
+        blocking = boxes if best is _NONE else self._against(wanted, boxes)
+        open_questions = [k for k, q in enumerate(self.bounds.questions) if blocking & ~(q.left & q.right)]
         if left == 1:
-            return self._last(rows, rules, open_questions, sums, best)
+            return self._last(rows, boxes, open_questions, sums, best)
         for k in open_questions:
-            question = self.limits.questions[k]
+            question = self.bounds.questions[k]
             limit = min(best.price, bound)
             goes_left = self.goes[rows, k]
             after = float(self.least[rows[~goes_left]].sum())
             if float(self.least[rows[goes_left]].sum()) + after > limit[0]:
                 continue
-            first = self._best(rows[goes_left], rules & question.left, left - 1, (limit[0] - after, limit[1] - 2))
+            first = self._best(rows[goes_left], boxes & question.left, left - 1, (limit[0] - after, limit[1] - 2))
             if (first.cost + after, first.nodes + 2) >= limit:
                 continue
             rest = limit[0] - first.cost, limit[1] - first.nodes - 1
-            second = self._best(rows[~goes_left], rules & question.right, left - 1, rest)
-            way = _Way(first.cost + second.cost, 1 + first.nodes + second.nodes, LEAF, question, (first, second))
-            best = min(best, way, key=lambda one: one.price)
+            second = self._best(rows[~goes_left], boxes & question.right, left - 1, rest)
+            subtree = _Subtree(
+                first.cost + second.cost, 1 + first.nodes + second.nodes, LEAF, question, (first, second)
+            )
+            best = min(best, subtree, key=lambda one: one.price)
         return best
 
-    def _last(self, rows: np.ndarray, rules: int, open_questions: list[int], sums: np.ndarray, best: _Way) -> _Way:
-        """The best single question, all of them judged at once."""
+    def _last(
+        self, rows: np.ndarray, boxes: int, open_questions: list[int], sums: np.ndarray, best: _Subtree
+    ) -> _Subtree:
+        """The best subtree of a single question, all questions judged at once."""
         if not open_questions:
             return best
-        questions = [self.limits.questions[k] for k in open_questions]
+        questions = [self.bounds.questions[k] for k in open_questions]
         left = self.goes[rows][:, open_questions].T.astype(float) @ self.costs[rows]  # [questions, A]
         fees = [
-            np.array([self._open_to(rules & side) for side in sides])
-            for sides in ([q.left for q in questions], [q.right for q in questions])
+            np.array([self._open_to(boxes & side) for side in reached])
+            for reached in ([q.left for q in questions], [q.right for q in questions])
         ]
         with np.errstate(invalid="ignore"):
             total = (left + fees[0]).min(axis=1) + (sums - left + fees[1]).min(axis=1)
         k = int(total.argmin())
         if (float(total[k]), 3) >= best.price:
             return best
-        parts = [self._choose(left[k] + fees[0][k]), self._choose(sums - left[k] + fees[1][k])]
-        costs = float(left[k, parts[0]]), float((sums - left[k])[parts[1]])
-        ways = tuple(_Way(cost, 1, action) for cost, action in zip(costs, parts, strict=True))
-        return _Way(sum(costs), 3, LEAF, questions[k], ways)
+        actions = [self._choose(left[k] + fees[0][k]), self._choose(sums - left[k] + fees[1][k])]
+        costs = float(left[k, actions[0]]), float((sums - left[k])[actions[1]])
+        leaves = tuple(_Subtree(cost, 1, action) for cost, action in zip(costs, actions, strict=True))
+        return _Subtree(sum(costs), 3, LEAF, questions[k], leaves)
 
-    def _against(self, action: int, rules: int) -> int:
-        """Those of the rules that forbid an action."""
-        return sum(bit for bit in _each(rules) if not self.limits.may(action, bit))
-
-
-def _each(bits: int) -> list[int]:
-    return [1 << k for k in range(bits.bit_length()) if bits >> k & 1]
+    def _against(self, action: int, boxes: int) -> int:
+        """The boxes that forbid an action."""
+        bits = (1 << k for k in range(boxes.bit_length()) if boxes >> k & 1)
+        return sum(bit for bit in bits if not self.bounds.may(action, bit))
 
 
-def prune(limits: Limits, tree: Tree, observations: np.ndarray) -> Tree:
-    """Cut what asks for banned features or is beyond the limits of leaves and depth, the cheapest cut first."""
+def prune(bounds: Bounds, tree: Tree, observations: np.ndarray) -> Tree:
+    """Cut questions about banned features and whatever exceeds the limits of size, the cheapest cut first."""
     while True:
-        banned = [int(n) for n in np.flatnonzero(tree.feature != LEAF) if limits.banned[tree.feature[n]]]
-        deep = limits.most_depth is not None and tree.depth > limits.most_depth
-        large = limits.most_leaves is not None and tree.leaves > limits.most_leaves
+        banned = [int(n) for n in np.flatnonzero(tree.feature != LEAF) if bounds.banned[tree.feature[n]]]
+        deep = bounds.most_depth is not None and tree.depth > bounds.most_depth
+        large = bounds.most_leaves is not None and tree.leaves > bounds.most_leaves
         if not (banned or deep or large):
             return tree
         features = extend(np.asarray(observations, np.float32), tree.derived)
         rows, levels = _rows_at(tree, features)
         answers = tree.predict(np.asarray(observations, np.float32))
         nodes = banned or [int(n) for n in np.flatnonzero(tree.feature != LEAF)]
-        if deep and not banned:  # only what lies on too long a path helps
-            nodes = [n for n in nodes if levels[n] + _height(tree, n) > (limits.most_depth or 0)]
+        if deep and not banned:  # only cuts on paths that are too long help
+            nodes = [n for n in nodes if levels[n] + _height(tree, n) > (bounds.most_depth or 0)]
         cuts = [cut for node in nodes for cut in ((node, int(tree.left[node])), (node, int(tree.right[node])))]
         best = min(cuts, key=lambda cut: _cost(tree, features, answers, rows[cut[0]], cut))
         tree = _cut(tree, *best)
@@ -221,7 +213,7 @@ def prune(limits: Limits, tree: Tree, observations: np.ndarray) -> Tree:
 def _cost(
     tree: Tree, features: np.ndarray, answers: np.ndarray, rows: np.ndarray, cut: tuple[int, int]
 ) -> tuple[int, int]:
-    """How many observations get another action when a node gives way to one of its children; then, nodes left."""
+    """The price of replacing a node by a child: observations whose action changes, then the change in nodes."""
     after = np.array([_walk(tree, features[row], cut[1]) for row in rows], int)
     return int((after != answers[rows]).sum()), -_nodes(tree, cut[0]) + _nodes(tree, cut[1])
 
@@ -245,7 +237,7 @@ def _height(tree: Tree, node: int) -> int:
 
 
 def _cut(tree: Tree, node: int, child: int) -> Tree:
-    """The tree with a node replaced by one of its children; the counts of the node stay."""
+    """The tree with a node replaced by one of its children; the node keeps its counts."""
     feature, threshold, action = tree.feature.copy(), tree.threshold.copy(), tree.action.copy()
     left, right = tree.left.copy(), tree.right.copy()
     for column in (feature, threshold, action, left, right):
@@ -254,7 +246,7 @@ def _cut(tree: Tree, node: int, child: int) -> Tree:
 
 
 def _rows_at(tree: Tree, features: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-    """The rows that reach each node, and how many questions lie before it."""
+    """The rows that reach each node, and the depth of each node."""
     rows = [np.arange(len(features))] + [np.empty(0, int)] * (len(tree) - 1)
     levels = np.zeros(len(tree), int)
     for node in np.flatnonzero(tree.feature != LEAF):
@@ -264,29 +256,29 @@ def _rows_at(tree: Tree, features: np.ndarray) -> tuple[list[np.ndarray], np.nda
     return rows, levels
 
 
-def _rebuilt(tree: Tree, ways: dict[int, _Way], search: _Search) -> Tree:
-    """The tree with subtrees in place of leaves; their counts are the leaf's, divided as the observations are."""
+def _rebuilt(tree: Tree, subtrees: dict[int, _Subtree], search: _Search) -> Tree:
+    """The tree with subtrees in place of leaves; a leaf's counts are divided as its observations are."""
     columns: list[list] = [tree.feature.tolist(), tree.threshold.tolist(), tree.left.tolist(), tree.right.tolist()]
     feature, threshold, left, right = columns
     action, counts = tree.action.tolist(), list(tree.counts)
 
-    def place(way: _Way, node: int, rows: np.ndarray) -> None:
-        if way.question is None:
-            action[node] = way.action
+    def place(subtree: _Subtree, node: int, rows: np.ndarray) -> None:
+        if subtree.question is None:
+            action[node] = subtree.action
             return
-        goes_left = search.features[rows, way.question.feature] <= np.float32(way.question.threshold)
+        goes_left = search.features[rows, subtree.question.feature] <= np.float32(subtree.question.threshold)
         share = goes_left.mean() if len(rows) else 0.5
-        feature[node], threshold[node] = way.question.feature, way.question.threshold
-        for part, own, weight, child in zip(
-            way.parts, (rows[goes_left], rows[~goes_left]), (share, 1 - share), (left, right), strict=True
+        feature[node], threshold[node] = subtree.question.feature, subtree.question.threshold
+        for side, reaching, weight, child in zip(
+            subtree.sides, (rows[goes_left], rows[~goes_left]), (share, 1 - share), (left, right), strict=True
         ):
             child[node] = len(feature)
             for column, value in ((feature, LEAF), (threshold, 0.0), (left, LEAF), (right, LEAF), (action, 0)):
                 column.append(value)
             counts.append(counts[node] * weight)
-            place(part, child[node], own)
+            place(side, child[node], reaching)
 
-    for leaf, way in ways.items():
-        place(way, leaf, search.rows[leaf])
+    for leaf, subtree in subtrees.items():
+        place(subtree, leaf, search.rows[leaf])
     arrays = np.array(feature), np.array(threshold, np.float32), np.array(left), np.array(right)
     return in_preorder(*arrays, np.array(action), np.array(counts), tree.derived).merged()

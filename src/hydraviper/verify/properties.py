@@ -1,4 +1,4 @@
-"""A file of properties (TOML), read and checked for form; what its names mean is settled in `resolve`."""
+"""A file of properties (TOML): read, and checked for form. `obligations` resolves the names in it."""
 
 from __future__ import annotations
 
@@ -14,41 +14,43 @@ from hydraviper.data import Domain, Each, Fact, InputError, Knowledge
 from hydraviper.expressions.names import nearest
 
 VALUES = ("real", "whole", "count", "flag")
-LARGEST = 1e30  # of the numbers that limit a domain
-Names = tuple[str, ...]
+LARGEST = 1e30  # least or most of a domain
+Texts = tuple[str, ...]
+_CLAUSE_KEYS = ("when", "action", "never", "serves")
+_PROPERTY_KEYS = ("name", "for_each", "agent", "agents", "rules", "never_asks", "most_leaves", "most_depth")
 
 
 @dataclass(frozen=True)
-class RuleText:
-    """When some conditions hold, these actions or never those; for several agents, by their names."""
+class Clause:
+    """One entry of `rules`: when all conditions hold, required or forbidden actions; by agent if there are several."""
 
-    when: Names
-    action: Names | Mapping[str, Names] | None
-    never: Names | Mapping[str, Names] | None
+    when: Texts
+    action: Texts | Mapping[str, Texts] | None
+    never: Texts | Mapping[str, Texts] | None
     serves: str | None
 
 
 @dataclass(frozen=True)
 class Property:
-    """What must be true of trees: rules, and limits of form."""
+    """What must be true of trees: clauses about their actions, and limits of their shape."""
 
     name: str
     for_each: Mapping[str, Each]
-    agent: Names  # patterns: it must hold for each of these agents
-    agents: Names  # or: it is about these agents together
-    rules: tuple[RuleText, ...]
-    never_asks: Names
+    agent: Texts  # patterns: it must hold for each of these agents by itself
+    agents: Texts  # if not empty, it is about these agents together
+    clauses: tuple[Clause, ...]
+    never_asks: Texts
     most_leaves: int | None
     most_depth: int | None
 
 
 @dataclass(frozen=True)
 class Properties:
-    """A whole file."""
+    """A file of properties."""
 
     properties: tuple[Property, ...]
-    knowledge: Knowledge  # what the file itself says about values
-    game_facts: bool  # whether what the game knows about its values holds as well
+    knowledge: Knowledge  # what the file itself says about observations
+    game_facts: bool  # whether the game's own knowledge holds as well
     source: str  # the file's text
 
 
@@ -62,7 +64,7 @@ def load(path: Path) -> Properties:
 
 
 def shipped(game: str, signals: bool) -> Properties | None:
-    """The properties that ship for a game, by its name; games of signals share one file."""
+    """The properties that ship for a game, by its name; all games with traffic signals share one file."""
     folder = resources.files("hydraviper.verify") / "shipped"
     for name in (game, "signals") if signals else (game,):
         file = folder / f"{name}.toml"
@@ -72,7 +74,7 @@ def shipped(game: str, signals: bool) -> Properties | None:
 
 
 def read(text: str, where: str) -> Properties:
-    """Read properties from text; `where` names it in complaints."""
+    """Read properties from text; `where` names the text in errors."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -103,61 +105,66 @@ def _tables(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
 
 def _property(table: Mapping[str, Any], number: int) -> Property:
     where = f"property {table['name']!r}" if isinstance(table.get("name"), str) else f"property {number}"
-    rule_keys = ("when", "action", "never", "serves")
-    own = ("name", "for_each", "agent", "agents", "rules", "never_asks", "most_leaves", "most_depth")
-    _check_keys(table, own + rule_keys, where)
+    _check_keys(table, _PROPERTY_KEYS + _CLAUSE_KEYS, where)
     name = _typed(table, "name", str, where)
-    rules = table.get("rules", [])
-    if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
+    clauses = table.get("rules", [])
+    if not isinstance(clauses, list) or not all(isinstance(clause, dict) for clause in clauses):
         raise InputError(f"{where}: rules must be a list of tables, like [{{ when = ..., never = ... }}].")
-    if any(key in table for key in rule_keys):
-        rules = [*rules, {key: table[key] for key in rule_keys if key in table}]
-    made = Property(
-        name,
-        _for_each(table, where),
-        _names(table, "agent", where, ("*",)),
-        _names(table, "agents", where),
-        tuple(_rule(rule, where) for rule in rules),
-        _names(table, "never_asks", where),
-        _positive(table, "most_leaves", where, 1),
-        _positive(table, "most_depth", where, 0),
+    if any(key in table for key in _CLAUSE_KEYS):
+        clauses = [*clauses, {key: table[key] for key in _CLAUSE_KEYS if key in table}]
+    one = Property(
+        name=name,
+        for_each=_for_each(table, where),
+        agent=_texts(table, "agent", where, ("*",)),
+        agents=_texts(table, "agents", where),
+        clauses=tuple(_clause(clause, where) for clause in clauses),
+        never_asks=_texts(table, "never_asks", where),
+        most_leaves=_at_least(table, "most_leaves", where, 1),
+        most_depth=_at_least(table, "most_depth", where, 0),
     )
-    if not (made.rules or made.never_asks or made.most_leaves is not None or made.most_depth is not None):
+    limits_shape = bool(one.never_asks) or one.most_leaves is not None or one.most_depth is not None
+    if not one.clauses and not limits_shape:
         raise InputError(
             f"{where} demands nothing: give it action, never, serves, never_asks, most_leaves or most_depth."
         )
-    if len(set(made.agents)) != len(made.agents):
+    if one.agents:
+        _check_joint(one, table, limits_shape, where)
+    elif any(isinstance(part, Mapping) for clause in one.clauses for part in (clause.action, clause.never)):
+        raise InputError(f"{where}: actions by agent need agents = [...], those that it is about together.")
+    return one
+
+
+def _check_joint(one: Property, table: Mapping[str, Any], limits_shape: bool, where: str) -> None:
+    """Refuse what makes no sense in a property about several agents together."""
+    if len(set(one.agents)) != len(one.agents):
         raise InputError(f"{where} names an agent twice in agents: name each once.")
-    if made.agents and (made.never_asks or made.most_leaves is not None or made.most_depth is not None):
+    if limits_shape:
         raise InputError(f"{where} limits the form of trees: say whose with agent, not with agents.")
-    if made.agents and "agent" in table:
+    if "agent" in table:
         raise InputError(f"{where} has both agent and agents: agent is for each by itself, agents for them together.")
-    for rule in made.rules:
-        if made.agents and rule.serves is not None:
+    for clause in one.clauses:
+        if clause.serves is not None:
             raise InputError(f"{where}: serves is about one signal: write agent = ... instead of agents.")
-        if made.agents and any(isinstance(part, tuple) for part in (rule.action, rule.never)):
+        if any(isinstance(part, tuple) for part in (clause.action, clause.never)):
             raise InputError(f"{where}: with agents, write actions by agent, like never = {{ agent-0 = 'right' }}.")
-        if not made.agents and any(isinstance(part, Mapping) for part in (rule.action, rule.never)):
-            raise InputError(f"{where}: actions by agent need agents = [...], those that it is about together.")
-    return made
 
 
-def _rule(table: Mapping[str, Any], where: str) -> RuleText:
-    _check_keys(table, ("when", "action", "never", "serves"), where)
+def _clause(table: Mapping[str, Any], where: str) -> Clause:
+    _check_keys(table, _CLAUSE_KEYS, where)
     if sum(key in table for key in ("action", "never", "serves")) != 1:
         raise InputError(f"{where}: a rule needs one of action (must be), never (must not be) and serves.")
     serves = None if "serves" not in table else _typed(table, "serves", str, where)
-    return RuleText(
-        _names(table, "when", where), _actions(table, "action", where), _actions(table, "never", where), serves
+    return Clause(
+        _texts(table, "when", where), _actions(table, "action", where), _actions(table, "never", where), serves
     )
 
 
-def _actions(table: Mapping[str, Any], key: str, where: str) -> Names | dict[str, Names] | None:
+def _actions(table: Mapping[str, Any], key: str, where: str) -> Texts | dict[str, Texts] | None:
     if key not in table:
         return None
     if isinstance(table[key], dict):
-        return {agent: _names(table[key], agent, where) for agent in table[key]}
-    return _names(table, key, where)
+        return {agent: _texts(table[key], agent, where) for agent in table[key]}
+    return _texts(table, key, where)
 
 
 def _domain(table: Mapping[str, Any]) -> Domain:
@@ -167,8 +174,8 @@ def _domain(table: Mapping[str, Any]) -> Domain:
     if values not in VALUES:
         raise InputError(f"{where} has values {values!r}: {nearest(values, VALUES)}")
     least, most = (_limit(table, key, where) for key in ("least", "most"))
-    features = _names(table, "features", where, ("*",))
-    return Domain(features, values, least, most, _names(table, "agent", where, ("*",)))
+    features = _texts(table, "features", where, ("*",))
+    return Domain(features, values, least, most, _texts(table, "agent", where, ("*",)))
 
 
 def _limit(table: Mapping[str, Any], key: str, where: str) -> float | None:
@@ -186,33 +193,33 @@ def _fact(table: Mapping[str, Any]) -> Fact:
     if ("holds" in table) == ("either" in table):
         raise InputError(f"{where} needs either holds (conditions) or either (lists of conditions, one of them true).")
     if "holds" in table:
-        either = (_names(table, "holds", where),)
+        either = (_texts(table, "holds", where),)
     elif isinstance(table["either"], list) and table["either"]:
-        either = tuple(_names({"either": part}, "either", where) for part in table["either"])
+        either = tuple(_texts({"either": part}, "either", where) for part in table["either"])
     else:
         raise InputError(f"{where}: either must be a list of lists of conditions.")
-    return Fact(either, _names(table, "agent", where, ("*",)), _for_each(table, where))
+    return Fact(either, _texts(table, "agent", where, ("*",)), _for_each(table, where))
 
 
 def _for_each(table: Mapping[str, Any], where: str) -> dict[str, Each]:
-    made = {}
+    variables = {}
     for name, value in _typed(table, "for_each", dict, where, {}).items():
         if isinstance(value, dict) and len(value) == 1 and next(iter(value)) in ("feature", "agent"):
             kind = next(iter(value))
-            patterns = _names(value, kind, where)
+            patterns = _texts(value, kind, where)
             if any(pattern.count("*") != 1 for pattern in patterns):
                 raise InputError(f"{where}: for_each {name} needs patterns with one *, which it stands for.")
-            made[name] = Each(kind, patterns)
+            variables[name] = Each(kind, patterns)
         elif isinstance(value, list):
-            made[name] = Each("word", _names({name: value}, name, where))
+            variables[name] = Each("word", _texts({name: value}, name, where))
         else:
             raise InputError(
                 f"{where}: for_each {name} must be a list, {{ feature = PATTERN }} or {{ agent = PATTERN }}."
             )
-    return made
+    return variables
 
 
-def _names(table: Mapping[str, Any], key: str, where: str, default: Names = ()) -> Names:
+def _texts(table: Mapping[str, Any], key: str, where: str, default: Texts = ()) -> Texts:
     value = table.get(key, list(default))
     value = [value] if isinstance(value, str) else value
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
@@ -220,7 +227,7 @@ def _names(table: Mapping[str, Any], key: str, where: str, default: Names = ()) 
     return tuple(value)
 
 
-def _positive(table: Mapping[str, Any], key: str, where: str, least: int) -> int | None:
+def _at_least(table: Mapping[str, Any], key: str, where: str, least: int) -> int | None:
     if key not in table:
         return None
     value = _typed(table, key, int, where)
@@ -239,7 +246,7 @@ def _typed(table: Mapping[str, Any], key: str, kind: Any, where: str, default: A
     return value
 
 
-def _check_keys(table: Mapping[str, Any], known: Names, where: str) -> None:
+def _check_keys(table: Mapping[str, Any], known: Texts, where: str) -> None:
     for key in table:
         if key not in known:
             raise InputError(f"{where} has no {key!r}: {nearest(key, known)}")

@@ -1,0 +1,8 @@
+"""The prover: interval narrowing over float32 boxes, and z3 for what that leaves open.
+
+frames.py    an obligation, facts and trees as columns, linear forms and links
+regions.py   regions of a frame: narrowed, divided along choices and leaves, searched for a point
+solver.py    z3 for regions that narrowing cannot settle
+proof.py     the search for a violation, and the verdict on each property
+deadline.py  time limits
+"""
