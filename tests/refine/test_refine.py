@@ -20,7 +20,7 @@ from hydraviper.refine.records import RefineSettings
 from hydraviper.refine.search import _search as open_search
 from hydraviper.refine.search import refine
 from hydraviper.seeding import Purpose, rollout_seeds
-from hydraviper.trees.counts import recounted
+from hydraviper.trees.counts import recount
 from hydraviper.trees.packed import Vocabulary, pack, unpack
 from hydraviper.trees.tree import LEAF, Tree
 from tests.helpers.command_line import refuses
@@ -123,7 +123,7 @@ def test_counts_are_made_again():
     game, expert, trees, _ = team_of("cooperative-navigation")
     played = hydraviper.play(game, hydraviper.Profile(expert, trees), SEEDS[:5], record=True)
     seen, labels = played.observations[0], expert.act(played.observations)[:, 0]
-    tree = recounted(trees[0], seen, labels)
+    tree = recount(trees[0], seen, labels)
     expected = np.zeros_like(tree.counts)
     for row, label in zip(seen, labels, strict=True):
         for node in tree.path(row):

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import hydraviper
 from hydraviper.data import Agent, Derived, InputError, Term
 from hydraviper.seeding import Purpose, rollout_seeds
-from hydraviper.trees.edit import Wish, apply, recount
+from hydraviper.trees.counts import recount
+from hydraviper.trees.edit import Wish, apply
 from hydraviper.trees.file import load, schema
 from hydraviper.trees.tree import LEAF, Tree
 from tests.helpers.command_line import QUICK, refuses, snapshot

@@ -17,7 +17,7 @@ from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.refine import annealing, racing
 from hydraviper.refine.moves import Limits
 from hydraviper.refine.records import COUNTING, Allowed, Refined, RefineSettings, Search
-from hydraviper.trees.counts import recounted
+from hydraviper.trees.counts import recount
 from hydraviper.trees.packed import Vocabulary
 from hydraviper.trees.tree import Tree
 
@@ -132,4 +132,4 @@ def _with_counts(search: Search, trees: dict[int, Tree]) -> tuple[dict[int, Tree
     rollouts = search.engine.play(Profile(search.expert, trees), search.seeds(COUNTING, 0, episodes), record=True)
     observations = rollouts.observations or ()
     labels = search.expert.act(observations)
-    return {i: recounted(tree, observations[i], labels[:, i]) for i, tree in trees.items()}, episodes
+    return {i: recount(tree, observations[i], labels[:, i]) for i, tree in trees.items()}, episodes

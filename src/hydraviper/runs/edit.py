@@ -21,6 +21,7 @@ from hydraviper.runs.folder import held
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import EPISODES
 from hydraviper.trees import edit, file
+from hydraviper.trees.counts import recount
 from hydraviper.trees.edit import Wish
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
@@ -77,7 +78,7 @@ def measure(trees: TreesFile, agent: str, wish: Wish, bench: Bench, summary: Map
     after = bench.engine.play(Profile(bench.expert, {**students, member: edited.tree}), seeds, record=True)
     seen = after.observations or ()
     labels = bench.expert.act(seen, (member,))[:, member]
-    tree = edit.recount(edited.tree, seen[member], labels)
+    tree = recount(edited.tree, seen[member], labels)
     with odd_files(Path(str(summary.get("out", "the run's folder")))):
         fields = _fields(summary, bench, {**students, member: tree}, after)
     record = {

@@ -6,11 +6,41 @@ is lost against exact CART, and nothing where every value has a bin of its own.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba as nb
 import numpy as np
 
 from hydraviper.trees.bins import MOST, Bins, Columns
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
+
+
+class _Data(NamedTuple):
+    binned: np.ndarray  # [S, F]
+    features: np.ndarray  # [S, F]
+    actions: np.ndarray  # [S]
+    weights: np.ndarray  # [S]
+    rows: np.ndarray  # those that the tree is grown on; every node's rows stand side by side
+
+
+class _Nodes(NamedTuple):
+    begin: np.ndarray  # where its rows begin among all
+    end: np.ndarray
+    level: np.ndarray
+    feature: np.ndarray  # what it asks for, or would ask for if it were split
+    threshold: np.ndarray
+    gain: np.ndarray  # of that question
+    left: np.ndarray  # LEAF until it is split
+    right: np.ndarray
+    counts: np.ndarray  # [nodes, actions]
+    slot: np.ndarray  # which histogram it holds, while it may be split
+
+    @staticmethod
+    def empty(room: int, action_count: int) -> _Nodes:
+        begin, end, level = (np.zeros(room, np.int64) for _ in range(3))
+        feature, left, right, slot = (np.full(room, LEAF, np.int64) for _ in range(4))
+        gain, counts = np.full(room, -np.inf), np.zeros((room, action_count))
+        return _Nodes(begin, end, level, feature, np.zeros(room, np.float32), gain, left, right, counts, slot)
 
 
 def grow(
@@ -29,18 +59,21 @@ def grow(
     """
     chosen = np.flatnonzero(weights > 0) if rows is None else rows[weights[rows] > 0]
     room = int(min(2 ** (depth + 1) - 1, 2 * max(len(chosen), 1) - 1, 2 * (most_leaves or 2**60) - 1))
-    feature, threshold, left, right, counts = _grow(
+    data = _Data(
         bins.binned,
         bins.features,
         np.ascontiguousarray(actions, np.int64),
         np.ascontiguousarray(weights, np.float64),
         chosen.astype(np.int64),
-        action_count,
-        depth,
-        room,
-        most_leaves is not None,
     )
-    return in_preorder(feature, threshold, left, right, counts.argmax(axis=1), counts)
+    nodes = _Nodes.empty(room, action_count)
+    # a node that may be split holds a histogram: depth first, at most one per level waits; best first, one per leaf
+    slots = min(depth + 1, room) if most_leaves is None else (room + 1) // 2 + 1
+    histograms = np.empty((slots, bins.binned.shape[1], MOST, action_count))
+    size = _grow(data, nodes, histograms, depth if room > 2 else 0, most_leaves is not None)
+    left, right, counts = nodes.left[:size], nodes.right[:size], nodes.counts[:size]
+    feature = np.where(left == LEAF, LEAF, nodes.feature[:size])
+    return in_preorder(feature, nodes.threshold[:size], left, right, counts.argmax(axis=1), counts)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -67,28 +100,31 @@ def _subtract(histogram, part):
 
 
 @nb.njit(cache=True, nogil=True)
-def _best_split(histogram, counts):
-    """The split with the least weighted Gini impurity: gain, feature, last bin to the left, first to the right."""
+def split_gains(histogram, counts, gains, above):
+    """How much a split behind each bin lowers the weighted Gini impurity, and the next bin that is not empty.
+
+    Writes gains [F, bins], -inf where there is no split, and above [F, bins], -1 there.
+    """
     features, bins, classes = histogram.shape
     whole, squares = 0.0, 0.0
     for k in range(classes):
         whole += counts[k]
         squares += counts[k] * counts[k]
-    best_gain, best_feature, best_below, best_above = -np.inf, LEAF, 0, 0
-    if squares >= whole * whole * (1.0 - 1e-12):  # pure
-        return best_gain, best_feature, best_below, best_above
+    pure = squares >= whole * whole * (1.0 - 1e-12)
     left = np.empty(classes)
     for f in range(features):
         left[:] = 0.0
         weight, gain, last = 0.0, -np.inf, -1
         for b in range(bins):
+            gains[f, b], above[f, b] = -np.inf, -1
+        for b in range(0 if pure else bins):
             here = 0.0
             for k in range(classes):
                 here += histogram[f, b, k]
             if here <= whole * 1e-12:  # empty, but for what subtracting histograms leaves behind
                 continue
-            if last >= 0 and gain > best_gain + 1e-9:
-                best_gain, best_feature, best_below, best_above = gain, f, last, b
+            if last >= 0:
+                gains[f, last], above[f, last] = gain, b
             weight += here
             rest = whole - weight
             if rest <= whole * 1e-12:
@@ -101,13 +137,12 @@ def _best_split(histogram, counts):
                 outside += other * other
             gain = inside / weight + outside / rest - squares / whole
             last = b
-    return best_gain, best_feature, best_below, best_above
 
 
 @nb.njit(cache=True, nogil=True)
 def sharpen(binned, features, actions, weights, rows, histogram, counts, split):
-    """The best cut between the values of the two bins that a split parts: gain and threshold."""
-    _, feature, below, above = split
+    """The best threshold between the values of two bins of a feature, as (feature, below, above): gain, threshold."""
+    feature, below, above = split
     classes = len(counts)
     size = 0
     for p in range(len(rows)):
@@ -148,84 +183,93 @@ def sharpen(binned, features, actions, weights, rows, histogram, counts, split):
 
 
 @nb.njit(cache=True, nogil=True)
-def _grow(binned, features, actions, weights, rows, classes, depth, room, best_first):
-    begin, end, level = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64)
-    feature, left, right = np.full(room, LEAF), np.full(room, LEAF), np.full(room, LEAF)
-    threshold = np.zeros(room, np.float32)
-    counts = np.zeros((room, classes))
-    gains, planned = np.full(room, -np.inf), np.full(room, LEAF)
-    # A node that may be split holds a histogram. Depth first, at most one per level waits; best first, one per leaf.
-    places = min(depth + 1, room) if not best_first else (room + 1) // 2 + 1
-    histograms = np.empty((places, binned.shape[1], MOST, classes))
-    free, slot = np.arange(places), np.full(room, -1)
-    left_free = places
-    waiting, waits = np.empty(room, np.int64), 0
-    spare = np.empty(len(rows), np.int64)
-    end[0], nodes = len(rows), 1
-    for p in range(len(rows)):
-        counts[0, actions[rows[p]]] += weights[rows[p]]
-    if depth > 0 and room > 2:
-        left_free -= 1
-        slot[0] = free[left_free]
-        fill(binned, actions, weights, rows, histograms[slot[0]])
-        split = _best_split(histograms[slot[0]], counts[0])
-        if split[1] != LEAF:
-            planned[0] = split[1]
-            gains[0], threshold[0] = sharpen(
-                binned, features, actions, weights, rows, histograms[slot[0]], counts[0], split
-            )
-            waiting[0], waits = 0, 1
-    while nodes + 2 <= room and waits > 0:
+def _grow(data, nodes, histograms, depth, best_first):
+    """Split nodes while there is a gain and room for two more; how many nodes there are then."""
+    shape = histograms.shape[1:3]
+    scratch = np.empty(shape), np.empty(shape, np.int64), np.empty(len(data.rows), np.int64)
+    free, unused = np.arange(len(histograms)), len(histograms) - 1  # a stack of histograms that nobody holds
+    waiting, waits, size = np.zeros(len(nodes.begin), np.int64), 0, 1
+    nodes.end[0], nodes.slot[0] = len(data.rows), free[unused]
+    _count(data, nodes, 0)
+    if depth > 0:
+        fill(data.binned, data.actions, data.weights, data.rows, histograms[nodes.slot[0]])
+        waits += _plan(data, nodes, 0, histograms, scratch)
+    while waits > 0 and size + 2 <= len(nodes.begin):
         chosen = waits - 1
         if best_first:
             for n in range(waits):
-                if gains[waiting[n]] > gains[waiting[chosen]]:
+                if nodes.gain[waiting[n]] > nodes.gain[waiting[chosen]]:
                     chosen = n
         node = waiting[chosen]
         waits -= 1
         waiting[chosen] = waiting[waits]
-        feature[node] = planned[node]
-        middle, others = begin[node], 0
-        for p in range(begin[node], end[node]):
-            if features[rows[p], feature[node]] <= threshold[node]:
-                rows[middle] = rows[p]
-                middle += 1
-            else:
-                spare[others] = rows[p]
-                others += 1
-        for n in range(others):
-            rows[middle + n] = spare[n]
-        small, large = nodes, nodes + 1  # left and right, whichever has fewer rows is counted
-        left[node], right[node] = nodes, nodes + 1
-        begin[small], end[small], begin[large], end[large] = begin[node], middle, middle, end[node]
-        if end[small] - begin[small] > end[large] - begin[large]:
-            small, large = large, small
-        for p in range(begin[small], end[small]):
-            counts[small, actions[rows[p]]] += weights[rows[p]]
-        for k in range(classes):
-            counts[large, k] = counts[node, k] - counts[small, k]
-        level[small] = level[large] = level[node] + 1
-        nodes += 2
-        slot[large] = slot[node]
-        if level[small] == depth:
-            free[left_free] = slot[node]
-            left_free += 1
+        small, large = _split(data, nodes, node, size, scratch)
+        size += 2
+        if nodes.level[small] == depth:
+            free[unused] = nodes.slot[node]
+            unused += 1
             continue
-        left_free -= 1
-        slot[small] = free[left_free]
-        fill(binned, actions, weights, rows[begin[small] : end[small]], histograms[slot[small]])
-        _subtract(histograms[slot[large]], histograms[slot[small]])
+        unused -= 1
+        nodes.slot[small], nodes.slot[large] = free[unused], nodes.slot[node]
+        rows = data.rows[nodes.begin[small] : nodes.end[small]]
+        fill(data.binned, data.actions, data.weights, rows, histograms[nodes.slot[small]])
+        _subtract(histograms[nodes.slot[large]], histograms[nodes.slot[small]])
         for child in (small, large):
-            split = _best_split(histograms[slot[child]], counts[child])
-            if split[1] == LEAF:
-                free[left_free] = slot[child]
-                left_free += 1
-                continue
-            planned[child] = split[1]
-            own = rows[begin[child] : end[child]]
-            gains[child], threshold[child] = sharpen(
-                binned, features, actions, weights, own, histograms[slot[child]], counts[child], split
-            )
-            waiting[waits] = child
-            waits += 1
-    return feature[:nodes], threshold[:nodes], left[:nodes], right[:nodes], counts[:nodes]
+            if _plan(data, nodes, child, histograms, scratch):
+                waiting[waits] = child
+                waits += 1
+            else:
+                free[unused] = nodes.slot[child]
+                unused += 1
+    return size
+
+
+@nb.njit(cache=True, nogil=True)
+def _count(data, nodes, node):
+    for p in range(nodes.begin[node], nodes.end[node]):
+        nodes.counts[node, data.actions[data.rows[p]]] += data.weights[data.rows[p]]
+
+
+@nb.njit(cache=True, nogil=True)
+def _plan(data, nodes, node, histograms, scratch):
+    """Find the question that a node would ask; whether there is one."""
+    histogram, counts, gains, above = histograms[nodes.slot[node]], nodes.counts[node], scratch[0], scratch[1]
+    split_gains(histogram, counts, gains, above)
+    best, split = -np.inf, (LEAF, 0, 0)
+    for f in range(gains.shape[0]):
+        for b in range(gains.shape[1]):
+            if gains[f, b] > best + 1e-9:
+                best, split = gains[f, b], (f, b, above[f, b])
+    if split[0] == LEAF:
+        return False
+    rows = data.rows[nodes.begin[node] : nodes.end[node]]
+    nodes.feature[node] = split[0]
+    nodes.gain[node], nodes.threshold[node] = sharpen(
+        data.binned, data.features, data.actions, data.weights, rows, histogram, counts, split
+    )
+    return True
+
+
+@nb.njit(cache=True, nogil=True)
+def _split(data, nodes, node, size, scratch):
+    """Make nodes `size` and `size + 1` from a node's rows, in order; return the one with fewer rows first."""
+    rows, spare, middle, others = data.rows, scratch[2], nodes.begin[node], 0
+    for p in range(nodes.begin[node], nodes.end[node]):
+        if data.features[rows[p], nodes.feature[node]] <= nodes.threshold[node]:
+            rows[middle] = rows[p]
+            middle += 1
+        else:
+            spare[others] = rows[p]
+            others += 1
+    for n in range(others):
+        rows[middle + n] = spare[n]
+    left, right = size, size + 1
+    nodes.left[node], nodes.right[node] = left, right
+    nodes.begin[left], nodes.end[left] = nodes.begin[node], middle
+    nodes.begin[right], nodes.end[right] = middle, nodes.end[node]
+    nodes.level[left] = nodes.level[right] = nodes.level[node] + 1
+    small, large = (left, right) if 2 * middle <= nodes.begin[node] + nodes.end[node] else (right, left)
+    _count(data, nodes, small)
+    for k in range(nodes.counts.shape[1]):
+        nodes.counts[large, k] = nodes.counts[node, k] - nodes.counts[small, k]
+    return small, large

@@ -1,4 +1,4 @@
-"""How often a tree's nodes are reached and what the expert does there: made again for a tree that was changed."""
+"""How often each node of a tree is reached and what the expert does there, counted anew for a changed tree."""
 
 from __future__ import annotations
 
@@ -6,24 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import LEAF, Tree
 
 
-def recounted(tree: Tree, observations: np.ndarray, actions: np.ndarray) -> Tree:
-    """The same tree with counts from observations [S, F] and the expert's actions [S]; a row weighs 1.
+def recount(tree: Tree, observations: np.ndarray, actions: np.ndarray, weights: np.ndarray | None = None) -> Tree:
+    """The tree with the counts of observations [S, F], the expert's actions [S] and weights [S] (default: 1 each).
 
-    An inner node's action becomes the heaviest of its counts, as in a tree that was grown; a leaf keeps its own.
+    An inner node that is reached gets the heaviest action that was counted, as in a tree that was grown; leaves keep
+    theirs.
     """
-    features = extend(observations, tree.derived)
     counts, action = np.zeros_like(tree.counts), tree.action.copy()
-    rows = {0: np.arange(len(features))}
-    for node in range(len(tree)):  # children stand behind their parents
-        here = rows.pop(node)
-        counts[node] = np.bincount(actions[here], minlength=counts.shape[1])
-        if tree.feature[node] != LEAF:
-            left = features[here, tree.feature[node]] <= tree.threshold[node]
-            rows[int(tree.left[node])], rows[int(tree.right[node])] = here[left], here[~left]
-            if len(here) > 0:
-                action[node] = counts[node].argmax()
+    np.add.at(counts, (tree.apply(observations), actions), 1.0 if weights is None else weights)
+    for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children stand behind their parent
+        counts[node] = counts[tree.left[node]] + counts[tree.right[node]]
+        if counts[node].any():
+            action[node] = counts[node].argmax()
     return replace(tree, counts=counts, action=action)

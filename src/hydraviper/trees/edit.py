@@ -1,4 +1,4 @@
-"""Changing a tree by hand: a threshold, a feature, an action, a cut or a new split; and counting anew what it sees."""
+"""Changing a tree by hand: a threshold, a feature, an action, a cut or a new split."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hydraviper.data import Agent, Derived, InputError
-from hydraviper.trees.derived import extend
 from hydraviper.trees.file import place_of
-from hydraviper.trees.tree import LEAF, Tree, in_preorder, predict_into
+from hydraviper.trees.tree import LEAF, Tree, in_preorder
 from hydraviper.trees.words import number, short_actions
 
 
@@ -30,7 +29,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Edited:
-    """A changed tree; its counts are those of before until they are counted anew."""
+    """A changed tree; its counts are still those of before (see counts.py)."""
 
     tree: Tree
     what: str  # threshold, feature, action, cut or split
@@ -52,24 +51,6 @@ def apply(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived] = ())
     if before == after and what != "cut" and _same(changed, tree):
         raise InputError(f"node {wish.node} of {agent.name} already is {before!r}: there is nothing to change.")
     return Edited(changed, what, before, after)
-
-
-def recount(tree: Tree, observations: np.ndarray, actions: np.ndarray) -> Tree:
-    """The tree with the counts of observations [S, F] that were labelled with the expert's actions [S].
-
-    Inner nodes get the heaviest action that was counted; leaves keep theirs.
-    """
-    leaf = np.empty(len(observations), np.int64)
-    columns = (tree.feature, tree.threshold, tree.left, tree.right, np.arange(len(tree)))
-    predict_into(*columns, extend(observations, tree.derived), leaf)
-    counts = np.zeros_like(tree.counts)
-    np.add.at(counts, (leaf, actions), 1.0)
-    action = tree.action.copy()
-    for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children stand behind their parent
-        counts[node] = counts[tree.left[node]] + counts[tree.right[node]]
-        if counts[node].any():
-            action[node] = counts[node].argmax()
-    return replace(tree, counts=counts, action=action)
 
 
 # --------------------------------------------------------------------------- the ways to change a tree

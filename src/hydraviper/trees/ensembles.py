@@ -14,7 +14,7 @@ from hydraviper.data import Derived
 from hydraviper.trees import cart
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
-from hydraviper.trees.tree import Tree, predict_into
+from hydraviper.trees.tree import Tree
 
 FOREST = 15  # trees
 SUBSPACE = 0.5  # of the features that each tree of a forest may ask for
@@ -128,10 +128,8 @@ def _renamed(tree: Tree, columns: np.ndarray) -> Tree:
 
 def _chances(tree: Tree, features: np.ndarray) -> np.ndarray:
     """The shares of the actions at each row's leaf, [B, actions]."""
-    leaf = np.empty(len(features), np.int64)
-    predict_into(tree.feature, tree.threshold, tree.left, tree.right, np.arange(len(tree)), features, leaf)
     shares = tree.counts / np.maximum(tree.counts.sum(axis=1, keepdims=True), 1e-300)
-    return shares[leaf]
+    return shares[tree.apply(features)]
 
 
 def _scores(features: np.ndarray, gate: np.ndarray) -> np.ndarray:

@@ -57,9 +57,17 @@ class Tree:
 
     def predict(self, features: np.ndarray) -> np.ndarray:
         """Actions [B] for observations [B, F], which are rounded to single precision first."""
+        return self._walked(features, self.action)
+
+    def apply(self, features: np.ndarray) -> np.ndarray:
+        """The leaves [B] that observations [B, F] reach, as node numbers."""
+        return self._walked(features, np.arange(len(self)))
+
+    def _walked(self, features: np.ndarray, answer: np.ndarray) -> np.ndarray:
+        """What stands at each observation's leaf in a column `answer` [nodes]."""
         features = extend(features, self.derived)
         out = np.empty(len(features), np.int64)
-        predict_into(self.feature, self.threshold, self.left, self.right, self.action, features, out)
+        predict_into(self.feature, self.threshold, self.left, self.right, answer, features, out)
         return out
 
     def path(self, observation: np.ndarray) -> list[int]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numba as nb
 import numpy as np
 
 from hydraviper.data import JobError
 from hydraviper.trees.bins import MOST, Bins
-from hydraviper.trees.cart import fill, sharpen
+from hydraviper.trees.cart import fill, sharpen, split_gains
+from hydraviper.trees.counts import recount
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
 from hydraviper.verify.bounds import Bounds
 from hydraviper.verify.mending import mend
@@ -71,22 +71,9 @@ def grow_within(
                 mended = mend(bounds, short, seen, whole, costs=costs, deepest=whole)
             except JobError:
                 continue
-            candidates.append(_recounted(mended, seen, labels, weights[rows]))
+            counted = recount(mended, seen, labels, weights[rows])
+            candidates.append(replace(counted, action=mended.action))
     return max(candidates, key=lambda tree: tree.fidelity)
-
-
-def _recounted(tree: Tree, features: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Tree:
-    """The same tree with counts of the data."""
-    counts = np.zeros_like(tree.counts)
-    here = np.zeros(len(features), int)
-    while True:
-        np.add.at(counts, (here, labels), weights)
-        inner = tree.feature[here] != LEAF
-        if not inner.any():
-            return replace(tree, counts=counts)
-        features, labels, weights, here = features[inner], labels[inner], weights[inner], here[inner]
-        goes_left = features[np.arange(len(here)), tree.feature[here]] <= tree.threshold[here]
-        here = np.where(goes_left, tree.left[here], tree.right[here])
 
 
 def _grow(
@@ -132,7 +119,9 @@ class _SplitFinder:
 
     def __init__(self, bounds: Bounds, bins: Bins, actions: np.ndarray, weights: np.ndarray, depth: int) -> None:
         self.bounds, self.bins, self.actions, self.weights, self.depth = bounds, bins, actions, weights, depth
-        self.histogram = np.empty((bins.binned.shape[1], MOST, bounds.actions))
+        shape = bins.binned.shape[1], MOST
+        self.histogram = np.empty((*shape, bounds.actions))
+        self.gains, self.above = np.empty(shape), np.empty(shape, np.int64)
 
     def plan(self, node: _Node, leaves: int) -> _Split | None:
         """The best split whose sides need at most this many leaves together; None to make the node a leaf."""
@@ -142,7 +131,8 @@ class _SplitFinder:
         conflict = not bounds.allowed(node.boxes)
         if len(node.rows):
             fill(self.bins.binned, self.actions, self.weights, node.rows, self.histogram)
-            gains, above = _gains(self.histogram, node.counts)
+            gains, above = self.gains, self.above
+            split_gains(self.histogram, node.counts, gains, above)
             gains[bounds.banned] = -np.inf
             worth = self._worth(node, above) if left == 1 and node.boxes else gains
             for place in np.lexsort((-gains.ravel(), -worth.ravel()))[:_TRIES]:
@@ -162,7 +152,7 @@ class _SplitFinder:
         return _Split(math.inf, question.feature, float(np.float32(question.threshold)), *parts)
 
     def _sharpened(self, node: _Node, feature: int, below: int, above: int) -> _Split:
-        split = (0.0, feature, below, above)
+        split = feature, below, above
         gain, threshold = sharpen(
             self.bins.binned,
             self.bins.features,
@@ -206,41 +196,3 @@ def _finished(bounds: Bounds, nodes: list[_Node]) -> Tree:
     threshold = np.array([node.threshold for node in nodes], np.float32)
     counts = np.array([node.counts for node in nodes])
     return in_preorder(feature, threshold, children[:, 0], children[:, 1], action, counts)
-
-
-@nb.njit(cache=True, nogil=True)
-def _gains(histogram, counts):
-    """The gain of a split behind each bin, -inf where there is none, and the next bin that is not empty, or -1."""
-    features, bins, classes = histogram.shape
-    gains, above = np.full((features, bins), -np.inf), np.full((features, bins), -1)
-    whole, squares = 0.0, 0.0
-    for k in range(classes):
-        whole += counts[k]
-        squares += counts[k] * counts[k]
-    if squares >= whole * whole * (1.0 - 1e-12):  # pure
-        return gains, above
-    left = np.empty(classes)
-    for f in range(features):
-        left[:] = 0.0
-        weight, gain, last = 0.0, -np.inf, -1
-        for b in range(bins):
-            here = 0.0
-            for k in range(classes):
-                here += histogram[f, b, k]
-            if here <= whole * 1e-12:
-                continue
-            if last >= 0:
-                gains[f, last], above[f, last] = gain, b
-            weight += here
-            rest = whole - weight
-            if rest <= whole * 1e-12:
-                break
-            inside, outside = 0.0, 0.0
-            for k in range(classes):
-                left[k] += histogram[f, b, k]
-                other = counts[k] - left[k]
-                inside += left[k] * left[k]
-                outside += other * other
-            gain = inside / weight + outside / rest - squares / whole
-            last = b
-    return gains, above
