@@ -20,7 +20,8 @@ from tests.twins.test_sumo_rl import play_with_sumo_rl
 
 import hydraviper
 from hydraviper.games import catalogue, simulation
-from hydraviper.games.traffic import Traffic, _between
+from hydraviper.games.signal_control import yellow_between
+from hydraviper.games.traffic import Traffic
 
 SEED = 5
 MOST_OVER_BARE, LEAST_OVER_TRACI, LEAST_OF_TWO_WORKERS = 1.2, 2.5, 1.6
@@ -66,7 +67,7 @@ def bare(game: Traffic, actions: list[np.ndarray]) -> None:
         for i, (signal, action) in enumerate(zip(game.network.signals, chosen[0], strict=True)):
             green = signal.greens[action]
             if green != states[i]:
-                show(signal.identifier, _between(states[i], green))
+                show(signal.identifier, yellow_between(states[i], green))
                 later.append((signal.identifier, green))
                 states[i] = green
         if later:

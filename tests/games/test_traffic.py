@@ -14,7 +14,7 @@ import pytest
 import hydraviper
 from hydraviper.data import Ledger
 from hydraviper.experts import store
-from hydraviper.games import catalogue, simulation, traffic, traffic_catalogue
+from hydraviper.games import catalogue, sight, simulation, traffic, traffic_catalogue
 from hydraviper.games.road_network import LaneGroup, Signal
 from hydraviper.runs.evaluate import jam_threshold, play_references
 from hydraviper.steps.partition import graph_metis
@@ -176,9 +176,9 @@ def test_a_lane_into_two_signals_counts_once():
         )
 
     signals = [signal("A"), signal("B")]
-    lanes = traffic._lanes(signals)
-    own, ahead, queues = traffic._counting(signals, lanes)
-    assert lanes == ["shared", "out"]
+    lanes = sight.stretches(signals)
+    own, ahead, queues = sight.counting(signals, lanes)
+    assert lanes == [("shared", 0.0), ("out", 0.0)]
     assert queues.tolist() == [[1, 0], [0, 0]]
     assert [matrix.tolist() for matrix in own] == [[[1, 0]]] * 2
     assert [matrix.tolist() for matrix in ahead] == [[[0, 1]]] * 2
@@ -191,6 +191,65 @@ def test_an_approach_can_go_on_up_the_road():
         group = next(group for group in game.network.signals[1].groups if group.name == "east, right")
         assert (lane in group.before) == (lane is not None)
         assert (lane in game.lane_counts()) == (lane is not None)
+
+
+def test_sight_ends_where_it_reaches(street):
+    """Vehicles further back on a long lane are not counted, round a bend they are."""
+    near, far = (hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=8,reach={reach}") for reach in (30, 400))
+    seeds, library = SEEDS[:1], simulation.sumo()
+    for game in (near, far):
+        observations = game.reset(seeds)
+        for _ in range(game.horizon):
+            observations, _, _ = game.step(np.array([[2, 0]]))
+        signal, reach = game.network.signals[0], game.options.reach
+        for g, group in enumerate(signal.groups):
+            seen = [
+                name
+                for name in library.vehicle.getIDList()
+                if (lane := library.vehicle.getLaneID(name)) in group.lanes
+                and library.lane.getLength(lane) - library.vehicle.getLanePosition(name) <= reach
+                and library.vehicle.getSpeed(name) < 0.1
+            ]
+            assert observations[0][0, len(signal.greens) + g] == len(seen)
+    assert near.network.signals[0].groups[0].starts != ()
+
+
+def test_memory_of_phases_and_of_the_junction():
+    game = hydraviper.make(f"{STREET},memory=1,seconds_per_step=10")
+    first = game.agents[0]
+    assert first.features[3:6] == tuple(f"phase {k} has been red for, s" for k in (1, 2, 3))
+    assert first.features[-6] == "standing in the junction"
+    assert first.features[-5:] == tuple(name for name in first.features if name.startswith("pressure"))
+    game.reset(SEEDS[:1])
+    for _ in range(3):
+        observations, _, _ = game.step(np.array([[2, 0]]))
+    assert observations[0][0, 3:6].tolist() == [30, 30, 0]
+    library = simulation.sumo()
+    inside = game.network.signals[0].inside
+    assert inside and all(lane.startswith(":A_") for lane in inside)
+    standing = [
+        library.vehicle.getSpeed(name) < 0.1
+        for name in library.vehicle.getIDList()
+        if library.vehicle.getLaneID(name) in inside
+    ]
+    assert observations[0][0, -6] == sum(standing)
+
+
+def test_safety_holds_for_every_policy():
+    """A policy that never serves the side street is overruled, and the measures say how often."""
+    game = hydraviper.make(f"{STREET.replace('steps=8', 'steps=20')},min_green=5,max_red=63,score=delay")
+    stubborn = np.array([[0, 0]])
+    game.reset(SEEDS[:1])
+    shown = []
+    for _ in range(game.horizon):
+        observations, _, _ = game.step(stubborn)
+        shown.append(int(observations[0][0, :3].argmax()))
+    measures = game.measures()
+    assert measures["phases forced by max_red"][0] >= shown.count(2) > 0
+    assert measures["longest wait, s"][0] <= 2 * 63  # a queue need not pass in one green
+    with pytest.raises(hydraviper.InputError, match="max_red must be at least 63"):
+        hydraviper.make(f"{STREET},max_red=60")
+    assert hydraviper.make(f"{STREET},yellow=auto").options.yellow == "auto"
 
 
 def test_two_games_in_one_process_do_not_mix(street):
@@ -278,6 +337,12 @@ def test_networks_that_cannot_be_played(call, tmp_path):
     refuses(call, "there is no RESCO map 'paris'", "distill", "resco:paris")
     refuses(call, "yellow must be", "distill", "cologne-corridor:yellow=20")
     refuses(call, "must be a whole number", "distill", "cologne-corridor:steps=many")
+    refuses(call, "yellow must be a whole number of seconds or auto", "distill", "cologne-corridor:yellow=long")
+    refuses(call, "there is no score 'joy'", "distill", "cologne-corridor:score=joy")
+    refuses(call, "demand must be a number", "distill", "cologne-corridor:demand=much")
+    refuses(call, "demand must be a number", "distill", "cologne-corridor:demand=nan")
+    refuses(call, "demand must be at least", "distill", "cologne-corridor:demand=-1")
+    refuses(call, "max_red must be at least", "distill", "cologne-corridor:max_red=40")
 
 
 def test_a_signal_with_one_phase_is_left_alone_and_said(tmp_path):

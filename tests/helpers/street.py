@@ -10,7 +10,7 @@ import numpy as np
 from hydraviper.games.traffic_rules import PhaseRule
 
 FOLDER = Path(__file__).parents[1] / "data" / "street"
-STREET = f"traffic:{FOLDER / 'street.sumocfg'},steps=8"
+STREET = f"traffic:{FOLDER / 'street.sumocfg'},steps=8,reach=0"
 
 
 def configuration(folder: Path, net: str = "street.net.xml", **options: object) -> Path:

@@ -117,8 +117,9 @@ class Idqn:
         return [fresh_network(random, *widths) for widths in self.widths]
 
     def scales(self, observations: list[np.ndarray]) -> list[np.ndarray]:
-        """The standard deviation of every feature, clipped to 1..5."""
-        return [np.clip(seen.std(axis=0), 1.0, 5.0).astype(np.float32) for seen in observations]
+        """The standard deviation of every feature; for counts, which deviate by less than 20, clipped to 1..5."""
+        deviations = [seen.std(axis=0) for seen in observations]
+        return [np.where(own > 20, own, np.clip(own, 1.0, 5.0)).astype(np.float32) for own in deviations]
 
     def rewards(self, rewards: np.ndarray, following: Observations) -> np.ndarray:
         """The game's own rewards."""

@@ -92,6 +92,9 @@ def _parse(name: str, text: str, known: Mapping[str, inspect.Parameter]) -> dict
         try:
             options[key] = kind(value)
         except ValueError:
+            if "str" in str(known[key].annotation):  # a number or a word
+                options[key] = value
+                continue
             words = {int: "a whole number", float: "a number"}.get(kind, f"of type {kind.__name__}")
             raise InputError(f"{name}'s {key} must be {words}, not {value!r}.") from None
     return options

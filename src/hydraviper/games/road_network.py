@@ -8,6 +8,7 @@ so a group's queue is an exact count that a detector could make.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -53,6 +54,13 @@ class LaneGroup:
     to_lanes: tuple[str, ...]  # where their vehicles go, each once
     before: tuple[str, ...]  # lanes further up the same road whose vehicles queue for them
     phases: tuple[int, ...]  # indices of the green phases that let some of them go
+    starts: tuple[tuple[str, float], ...] = ()  # of lanes that are longer than the sight, the metre where it begins
+
+    @property
+    def in_sight(self) -> tuple[tuple[str, float], ...]:
+        """The lanes that hold its vehicles, and the metre of each from which on they are seen."""
+        starts = dict(self.starts)
+        return tuple((lane, starts.get(lane, 0.0)) for lane in (*self.lanes, *self.before))
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,8 @@ class Signal:
     groups: tuple[LaneGroup, ...]
     movements: tuple[Movement, ...] = ()  # one per approach and road that it leads into
     keeps_left: bool = False  # whether people drive on the left
+    inside: tuple[str, ...] = ()  # lanes inside the junction
+    speed: float = 0.0  # m/s that are allowed on its fastest approach
 
 
 @dataclass(frozen=True)
@@ -111,8 +121,25 @@ def _signal(library: Any, name: str) -> Signal:
     ends = [shape[-1] for shape in shapes.values()]
     middle = (sum(x for x, _ in ends) / max(len(ends), 1), sum(y for _, y in ends) / max(len(ends), 1))
     phases = tuple(_phase_name(state, links, sides) for state in greens)
-    movements = _movements(library, links, sides, greens)
-    return Signal(name, middle, greens, phases, _groups(links, sides, greens), movements, _keeps_left(library, links))
+    return Signal(
+        name,
+        middle,
+        greens,
+        phases,
+        _groups(links, sides, greens),
+        _movements(library, links, sides, greens),
+        _keeps_left(library, links),
+        _inside(library, name),
+        max(map(library.lane.getMaxSpeed, lanes), default=0.0),
+    )
+
+
+def _inside(library: Any, signal: str) -> tuple[str, ...]:
+    """The lanes inside the junctions that a signal controls, but for those of pedestrians."""
+    ways = (way for ways in library.trafficlight.getControlledLinks(signal) for _, _, way in ways)
+    junctions = {way.rsplit("_", 2)[0] + "_" for way in ways if way.startswith(":")}
+    lanes = (lane for lane in library.lane.getIDList() if lane.startswith(tuple(junctions)))
+    return tuple(lane for lane in lanes if not re.search(r"_[cw]\d+_\d+$", lane))
 
 
 def _is_green(state: str) -> bool:
@@ -299,27 +326,49 @@ def _neighbours(library: Any, signals: Sequence[Signal]) -> tuple[tuple[int, int
 
 
 def _reaching(library: Any, signals: Sequence[Signal], reach: float) -> list[Signal]:
-    """The same signals, their lane groups continued straight up the road, but not past another signal."""
-    stops = {lane for signal in signals for group in signal.groups for lane in group.lanes}
-    before: dict[str, list[tuple[str, str]]] = {}  # lane -> lanes that go straight into it, and the way between
-    for lane in library.lane.getIDList():
-        if not lane.startswith(":") and lane not in stops:
-            for after in library.lane.getLinks(lane):
-                if after[6] == "s":
-                    before.setdefault(after[0], []).append((lane, after[4]))
+    """The same signals, their lane groups continued up the road, but not past another signal."""
+    before, length = _continued(library, signals), library.lane.getLength
 
-    def further(lanes: Iterable[str]) -> tuple[str, ...]:
-        found: dict[str, None] = {}
-        waiting = [(lane, reach - library.lane.getLength(lane)) for lane in lanes]
+    def further(lanes: Iterable[str]) -> dict[str, float]:
+        """The lanes in sight, and the metre of each where the sight begins."""
+        starts: dict[str, float] = {}
+        waiting = [(lane, reach) for lane in lanes]
         while waiting:
             lane, left = waiting.pop()
-            for other, between in before.get(lane, ()) if left > 0 else ():
-                if other not in found:
-                    found |= dict.fromkeys(filter(None, (between, other)))
-                    waiting.append((other, left - library.lane.getLength(other)))
-        return tuple(found)
+            start = max(0.0, length(lane) - left)
+            if start < starts.get(lane, math.inf):
+                starts[lane] = start
+                if length(lane) < left:
+                    waiting += [(other, left - length(lane)) for other in before.get(lane, ())]
+        return starts
 
-    return [
-        replace(signal, groups=tuple(replace(group, before=further(group.lanes)) for group in signal.groups))
-        for signal in signals
-    ]
+    def seeing(group: LaneGroup) -> LaneGroup:
+        starts = further(group.lanes)
+        clipped = tuple((lane, start) for lane, start in starts.items() if start > 0)
+        return replace(group, before=tuple(lane for lane in starts if lane not in group.lanes), starts=clipped)
+
+    return [replace(signal, groups=tuple(map(seeing, signal.groups))) for signal in signals]
+
+
+def _continued(library: Any, signals: Sequence[Signal]) -> dict[str, list[str]]:
+    """Per lane, the lanes whose vehicles drive on into it: straight on, or round a bend where a road has no other way.
+
+    The ways across a junction are lanes as well. Nothing leads on across a signal.
+    """
+    stops = {lane for signal in signals for group in signal.groups for lane in group.lanes}
+    links, leaves, enters = [], {}, {}
+    for lane in library.lane.getIDList():
+        for after in () if lane.startswith(":") else library.lane.getLinks(lane):
+            if TURNS.get(after[6]) == "turning back" or after[0].startswith(":"):
+                continue
+            here, there = library.lane.getEdgeID(lane), library.lane.getEdgeID(after[0])
+            links.append((lane, after, here, there))
+            leaves.setdefault(here, set()).add(there)
+            enters.setdefault(there, set()).add(here)
+    before: dict[str, list[str]] = {}
+    for lane, after, here, there in links:
+        if lane not in stops and (after[6] == "s" or len(leaves[here]) == len(enters[there]) == 1):
+            way = [*filter(None, (after[4],)), after[0]]
+            for first, second in zip([lane, *way], way, strict=False):
+                before.setdefault(second, []).append(first)
+    return before

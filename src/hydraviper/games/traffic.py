@@ -18,6 +18,7 @@ from hydraviper.games import (
     demand,
     road_map,
     road_network,
+    sight,
     simulation,
     traffic_facts,
     traffic_options,
@@ -26,9 +27,11 @@ from hydraviper.games import (
 from hydraviper.games.delays import Delays
 from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Scenario
-from hydraviper.games.traffic_options import Options
+from hydraviper.games.sight import FullSight
+from hydraviper.games.signal_control import SignalControl, Timing, yellow_for
+from hydraviper.games.traffic_options import AUTO, Options
 from hydraviper.games.traffic_rules import LEAVE
-from hydraviper.geometry import GREEN, Intersection, RoadMap
+from hydraviper.geometry import Intersection, RoadMap
 from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
 
 RECOMMENDED = Recommended(
@@ -67,25 +70,34 @@ class Traffic:
         if not signals:
             what = "only signals with one green phase" if self.network.alone else "no traffic signals"
             raise InputError(f"{scenario.file} has {what}: pass a network with a signal that can choose.")
-        self.agents = tuple(_agent(i, signal, bool(options.moving)) for i, signal in enumerate(signals))
+        self._sight = FullSight(signals, bool(options.moving), bool(options.memory))
+        self.agents = tuple(self._agent(i, signal) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
-        self._lanes, self._sees_moving = _lanes(signals), bool(options.moving)
-        self._own, self._ahead, self._queues = _counting(signals, self._lanes)
         self._turns = road_network.turns(self._sumo, signals)
         begin = self._sumo.simulation.getTime()
         end = begin + options.steps * options.seconds_per_step
         self._nominal = demand.vehicles_due(scenario, begin, end, options.demand * scenario.scale) or 1.0
         self.score = self._scored()
-        served = tuple(_served(signal) for signal in signals)
+        self._served = served = tuple(_served(signal) for signal in signals)
+        self._controlled()  # what cannot be kept is refused before anybody plays
         self.offers = Offers(
             Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=options.seconds_per_step / 60),
-            Search(derived=tuple(_differences(of_signal) for of_signal in served)),
+            Search(derived=tuple(map(_differences, self.agents, signals))),
             Graph(self.network.neighbours, served),
             Drawing(self._road_map, _intersections(self.agents, signals)),
             knowledge=traffic_facts.knowledge(self.agents),
             notes=(*_notes(self.network), *_left_out(scenario)),
             content=scenario.content,
             before=traffic_options.BEFORE,
+        )
+
+    def _agent(self, i: int, signal: Signal) -> Agent:
+        greens = range(1, len(signal.greens) + 1)
+        memory = [f"phase {k} has been red for, s" for k in greens] if self.options.memory else []
+        return Agent(
+            f"signal-{i + 1}",
+            (*(f"phase {k} is green" for k in greens), *memory, *self._sight.features(signal)),
+            tuple(f"phase {k}: {name}" for k, name in zip(greens, signal.phases, strict=True)),
         )
 
     def _scored(self) -> Score:
@@ -105,8 +117,8 @@ class Traffic:
         signals = self.network.signals
         return {
             "fixed time": traffic_rules.OwnPlan(len(signals)),
-            "longest queue": traffic_rules.longest_queue(signals, self._sees_moving),
-            "max-pressure": traffic_rules.max_pressure(signals, self._sees_moving),
+            "longest queue": traffic_rules.longest_queue(self.agents, signals),
+            "max-pressure": traffic_rules.max_pressure(self.agents, signals),
         }
 
     def _road_map(self) -> RoadMap:
@@ -120,14 +132,17 @@ class Traffic:
             raise InputError(f"{self.name} plays one episode at a time, not {len(seeds)}.")
         self._sumo = library = self._load(int(seeds[0]))
         lights = library.trafficlight
-        self._states = [lights.getRedYellowGreenState(signal.identifier) for signal in self.network.signals]
+        self._controls = self._controlled()
+        for control, signal in zip(self._controls, self.network.signals, strict=True):
+            control.take_over(lights.getRedYellowGreenState(signal.identifier))
         self._programs = [lights.getProgram(signal.identifier) for signal in self.network.signals]
-        self._held = [False] * len(self._states)  # which signals have been taken from their own program
+        self._held = [False] * len(self._controls)  # which signals have been taken from their own program
         self._begin = self._time = library.simulation.getTime()
         self._clock = 0
         self._delays = Delays(library, self._turns, len(self.agents))
         self._paid = np.zeros(len(self.agents))
-        return self._observe(self._count())
+        self._seen = self._sight.look(library)
+        return self._observe()
 
     def step(self, actions: np.ndarray) -> tuple[Observations, np.ndarray, np.ndarray]:
         """Show the chosen phases [1, N], after yellow where they change, until the next decision is due."""
@@ -135,14 +150,15 @@ class Traffic:
         with simulation.complaints(f"SUMO stopped {self.scenario.file}"):
             self._show(actions[0].tolist())
             self._clock += 1
-            counts = self._count()
+            self._seen = self._sight.look(self._sumo)
             arisen = self._delays.look()
         done = self._clock >= self.horizon
         if done:
             self._check_demand()
         stopped = self.options.score == "stopped"
-        rewards = -(self._queues @ counts).astype(np.float64) if stopped else self._relief(arisen, done)
-        return self._observe(counts), rewards[None], np.array([done])
+        queues = self._sight.queues @ self._seen.stopped
+        rewards = -queues.astype(np.float64) if stopped else self._relief(arisen, done)
+        return self._observe(), rewards[None], np.array([done])
 
     def _relief(self, arisen: np.ndarray, done: bool) -> np.ndarray:
         """Rewards [N]: minus the vehicles that each signal delayed, on average over the step.
@@ -161,62 +177,72 @@ class Traffic:
 
         The longest wait is how long any vehicle stood without moving or waited to enter, looked at once per step.
         """
-        numbers = _trips(self._sumo) | self._delays.measures()
+        numbers = _trips(self._sumo) | self._delays.measures() | self._steps_in()
         return {name: np.array([value]) for name, value in numbers.items()}
 
+    def _steps_in(self) -> dict[str, float]:
+        """How often the rules of safety had another way than the policy."""
+        held, forced = (sum(getattr(control, name) for control in self._controls) for name in ("held", "forced"))
+        rules = {"changes put off by min_green": (self.options.min_green, held)}
+        rules["phases forced by max_red"] = (self.options.max_red, forced)
+        return {name: float(count) for name, (seconds, count) in rules.items() if seconds}
+
     def lane_counts(self) -> dict[str, int]:
-        """Stopped vehicles (slower than 0.1 m/s) on every lane that the game reads, now."""
-        return dict(zip(self._lanes, self._count().astype(int).tolist(), strict=True))
+        """Stopped vehicles (slower than 0.1 m/s) on every lane that the game reads, as far as it is in sight, now."""
+        stopped = self._sight.look(self._sumo).stopped.astype(int).tolist()
+        return {part.lane: count for part, count in zip(self._sight.stretches, stopped, strict=True)}
+
+    def _controlled(self) -> list[SignalControl]:
+        """A controller per signal, fresh."""
+        options, controls = self.options, []
+        for signal, served in zip(self.network.signals, self._served, strict=True):
+            yellow = yellow_for(signal.speed) if options.yellow == AUTO else int(options.yellow)
+            timing = Timing(options.seconds_per_step, yellow, options.all_red, options.min_green, options.max_red)
+            controls.append(SignalControl(signal.greens, served, timing))
+        return controls
 
     def _show(self, actions: Sequence[int]) -> None:
-        lights = self._sumo.trafficlight
-        later: list[tuple[str, str]] = []
-        for i, (signal, action) in enumerate(zip(self.network.signals, actions, strict=True)):
+        """Let every signal choose, and show its lights second by second; SUMO is asked where they change."""
+        playing = []
+        for i, action in enumerate(actions):
             if action == LEAVE:
-                if self._held[i]:
-                    lights.setProgram(signal.identifier, self._programs[i])
-                    self._held[i] = False
-                continue
-            green = signal.greens[action]
-            if self._states[i] != green:
-                if self.options.yellow > 0:
-                    lights.setRedYellowGreenState(signal.identifier, _between(self._states[i], green))
-                later.append((signal.identifier, green))
-                self._states[i] = green
-            elif not self._held[i]:
-                lights.setRedYellowGreenState(signal.identifier, green)
-            self._held[i] = True
-        if later and self.options.yellow > 0:
-            self._advance(self._time + self.options.yellow)
-        for identifier, green in later:
-            lights.setRedYellowGreenState(identifier, green)
+                self._leave(i)
+            else:
+                before = self._controls[i].lights if self._held[i] else None
+                self._controls[i].choose(action, self._sight.waiting(self._seen, i))
+                playing.append((self.network.signals[i].identifier, self._controls[i], before))
+                self._held[i] = True
+        show = self._sumo.trafficlight.setRedYellowGreenState
+        shown = {identifier: before for identifier, _, before in playing}
+        for second in range(self.options.seconds_per_step):
+            changed = [(name, control.lights) for name, control, _ in playing if control.lights != shown[name]]
+            if changed and second:
+                self._advance(self._time + second)
+            for name, lights in changed:
+                show(name, lights)
+                shown[name] = lights
+            for _, control, _ in playing:
+                control.tick()
         self._time += self.options.seconds_per_step
         self._advance(self._time)
         for i, held in enumerate(self._held):
             if not held:
-                self._states[i] = lights.getRedYellowGreenState(self.network.signals[i].identifier)
+                lights = self._sumo.trafficlight.getRedYellowGreenState(self.network.signals[i].identifier)
+                self._controls[i].follow(lights, self.options.seconds_per_step)
+
+    def _leave(self, i: int) -> None:
+        """Give a signal back to its own program."""
+        if self._held[i]:
+            self._sumo.trafficlight.setProgram(self.network.signals[i].identifier, self._programs[i])
+            self._held[i] = False
 
     def _advance(self, time: float) -> None:
         self._sumo.simulationStep(time)
         self._delays.note_arrivals(self._sumo.simulation.getArrivedIDList())
 
-    def _count(self) -> np.ndarray:
-        stopped = self._sumo.lane.getLastStepHaltingNumber
-        return np.array([stopped(lane) for lane in self._lanes], np.float32)
-
-    def _observe(self, stopped: np.ndarray) -> Observations:
-        moving = []
-        if self._sees_moving:
-            vehicles = self._sumo.lane.getLastStepVehicleNumber
-            rolling = np.array([vehicles(lane) for lane in self._lanes], np.float32) - stopped
-            moving = [own @ rolling for own in self._own]
-        observations = []
-        for i, (signal, state) in enumerate(zip(self.network.signals, self._states, strict=True)):
-            phases = np.array([state == green for green in signal.greens], np.float32)
-            queues = self._own[i] @ stopped
-            parts = (phases, queues, *moving[i : i + 1], queues - self._ahead[i] @ stopped)
-            observations.append(np.concatenate(parts)[None])
-        return observations
+    def _observe(self) -> Observations:
+        described = [self._sight.describe(self._sumo, self._seen, i) for i in range(len(self.agents))]
+        return sight.observe(self._controls, bool(self.options.memory), described)
 
     def _check_demand(self) -> None:
         if int(self._sumo.simulation.getParameter("", "stats.vehicles.inserted")) == 0:
@@ -224,17 +250,6 @@ class Traffic:
                 f"no vehicle enters {self.scenario.file} in the {self._time - self._begin:.0f} seconds from second "
                 f"{self._begin:.0f}: check its routes and its begin."
             )
-
-
-def _agent(i: int, signal: Signal, moving: bool) -> Agent:
-    greens = range(1, len(signal.greens) + 1)
-    counts = ("queue", "moving", "pressure") if moving else ("queue", "pressure")
-    queues = [f"{what} from {group.name}" for what in counts for group in signal.groups]
-    return Agent(
-        f"signal-{i + 1}",
-        (*(f"phase {k} is green" for k in greens), *queues),
-        tuple(f"phase {k}: {name}" for k, name in zip(greens, signal.phases, strict=True)),
-    )
 
 
 def _intersections(agents: Sequence[Agent], signals: Sequence[Signal]) -> dict[str, Intersection]:
@@ -249,16 +264,22 @@ def _served(signal: Signal) -> np.ndarray:
     return np.array([[phase in group.phases for group in signal.groups] for phase in range(len(signal.greens))])
 
 
-def _differences(served: np.ndarray) -> tuple[Derived, ...]:
+def _differences(agent: Agent, signal: Signal) -> tuple[Derived, ...]:
     """Per two phases, how many more vehicles stand where the first lets them go; what both let go cancels out."""
-    phases, made = len(served), []
-    for a, b in combinations(range(phases), 2):
-        only = [(g, 1) for g in np.flatnonzero(served[a] & ~served[b])]
-        only += [(g, -1) for g in np.flatnonzero(served[b] & ~served[a])]
-        terms = tuple(Term("value", (phases + int(g),), sign) for g, sign in only)
+    at = {name: k for k, name in enumerate(agent.features)}
+    queues = [at.get(f"queue from {group.name}") for group in signal.groups]
+    differences = []
+    for a, b in combinations(range(len(signal.greens)), 2):
+        signs = [(a in group.phases) - (b in group.phases) for group in signal.groups]
+        terms = tuple(
+            Term("value", (queue,), sign)
+            for only in (1, -1)
+            for queue, sign in zip(queues, signs, strict=True)
+            if sign == only and queue is not None
+        )
         if terms:
-            made.append(Derived(f"queue of phase {a + 1} less phase {b + 1}", terms))
-    return tuple(made)
+            differences.append(Derived(f"queue of phase {a + 1} less phase {b + 1}", terms))
+    return tuple(differences)
 
 
 def _notes(network: RoadNetwork) -> tuple[str, ...]:
@@ -275,36 +296,6 @@ def _left_out(scenario: Scenario) -> tuple[str, ...]:
         return ()
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return (f"{scenario.file.name} is played without {shown}: rollouts write no files and open no ports.",)
-
-
-def _lanes(signals: Sequence[Signal]) -> list[str]:
-    """The lanes to read: those that lead into the signals and those that lead out."""
-    groups = [group for signal in signals for group in signal.groups]
-    return list(dict.fromkeys(lane for group in groups for lane in (*group.lanes, *group.before, *group.to_lanes)))
-
-
-def _counting(signals: Sequence[Signal], lanes: Sequence[str]) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-    """What turns counts per lane into counts per group, own and ahead [G_i, L] each, and into rewards [N, L].
-
-    A lane that leads into two signals is seen by both and counts for the first only, so that the score, the sum
-    over all signals, counts nobody twice.
-    """
-    at = {lane: k for k, lane in enumerate(lanes)}
-    own = [np.zeros((len(signal.groups), len(lanes)), np.float32) for signal in signals]
-    ahead = [np.zeros_like(matrix) for matrix in own]
-    queues = np.zeros((len(signals), len(lanes)), np.float32)
-    for i, signal in enumerate(signals):
-        for g, group in enumerate(signal.groups):
-            leading = [at[lane] for lane in (*group.lanes, *group.before)]
-            own[i][g, leading] = 1
-            ahead[i][g, [at[lane] for lane in group.to_lanes]] = 1
-            queues[i, [lane for lane in leading if not queues[:i, lane].any()]] = 1
-    return own, ahead, queues
-
-
-def _between(state: str, green: str) -> str:
-    """Yellow for those who lose their green; everybody else as before."""
-    return "".join("y" if old in GREEN and new not in GREEN else old for old, new in zip(state, green, strict=True))
 
 
 def _trips(library: Any) -> dict[str, float]:

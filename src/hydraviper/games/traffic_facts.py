@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hydraviper.data import Agent, Domain, Fact, Knowledge
+from hydraviper.games.signal_control import LONGEST_MEMORY
 
 
 def knowledge(agents: Sequence[Agent]) -> Knowledge:
@@ -12,11 +13,16 @@ def knowledge(agents: Sequence[Agent]) -> Knowledge:
     domains, facts = [], []
     for agent in agents:
         who = (agent.name,)
-        kinds = {"count": ("queue from ", "moving from "), "whole": ("pressure from ",)}
+        kinds = {"count": ("queue from ", "moving from ", "standing in "), "whole": ("pressure from ",)}
         for values, starts in kinds.items():
             if names := tuple(name for name in agent.features if name.startswith(starts)):
                 domains.append(Domain(names, values, agent=who))
-        if phases := tuple(name for name in agent.features if name.startswith("phase ")):
+        for number, phase in enumerate(phases := _phases(agent), 1):
+            red_for = f"phase {number} has been red for, s"
+            if red_for in agent.features:
+                domains.append(Domain((red_for,), "count", most=LONGEST_MEMORY, agent=who))
+                facts.append(Fact(((f"[{phase}] <= 0",), (f"[{red_for}] <= 0",)), who))  # not while it is green
+        if phases:
             domains.append(Domain(phases, "flag", agent=who))
             # none is green while the signal's own plan shows yellow
             facts.append(Fact(((" + ".join(f"[{name}]" for name in phases) + " <= 1",),), who))
@@ -26,6 +32,10 @@ def knowledge(agents: Sequence[Agent]) -> Knowledge:
                 # the pressure is the queue less the vehicles that stand further on
                 facts.append(Fact(((f"[{name}] <= [queue from {movement}]",),), who))
     return Knowledge(tuple(domains), tuple(facts))
+
+
+def _phases(agent: Agent) -> tuple[str, ...]:
+    return tuple(name for name in agent.features if name.startswith("phase ") and name.endswith(" is green"))
 
 
 def looks_like_signals(agents: Sequence[Agent]) -> bool:

@@ -17,7 +17,11 @@ YELLOW = Range(0, 60, "0 is no yellow at all", "nobody drives meanwhile")
 REACH = Range(0, 10_000, "it is in metres", "no queue is as long as 10 km")
 SWITCH = Range(0, 1, "0 switches it off", "1 switches it on")
 DEMAND = Range(0.01, 100, "somebody has to drive", "no road takes a hundred times its traffic")
+ALL_RED = Range(0, 60, "it is in seconds", "nobody drives meanwhile")
+MIN_GREEN = Range(0, 600, "it is in seconds", "a signal has to react")
+MAX_RED = Range(0, 3600, "0 is no limit", "nobody waits for an hour")
 SCORES = ("delay", "stopped")
+AUTO = "auto"  # yellow by the speed that is allowed on a signal's approaches
 
 
 @dataclass(frozen=True)
@@ -26,22 +30,32 @@ class Options:
 
     steps: int = 125  # decisions in an episode
     seconds_per_step: int = 20  # between two decisions of a signal
-    yellow: int = 3  # seconds
+    yellow: int | str = 3  # seconds, or auto
     reach: int = 0  # metres before the stop line that a signal sees; 0: the last piece of road, however long
     moving: int = 1  # 1: a signal also sees the vehicles that roll; 0: only those that stand
     score: str = "stopped"  # delay: seconds lost per vehicle that was due; stopped: vehicles that stand in sight
     demand: float = 1.0  # times the traffic of the scenario
+    memory: int = 0  # 1: a signal also knows how long its phases have been red, and who stands in its junction
+    min_green: int = 0  # seconds that a phase stays green at least
+    all_red: int = 0  # seconds between yellow and the next green
+    max_red: int = 0  # seconds within which a movement with waiting vehicles gets green; 0: no limit
 
     def __post_init__(self) -> None:
         STEPS.check("steps", self.steps)
         SECONDS_PER_STEP.check("seconds_per_step", self.seconds_per_step)
-        YELLOW.check("yellow", self.yellow)
+        if self.yellow != AUTO and not isinstance(self.yellow, int):
+            raise InputError(f"yellow must be a whole number of seconds or {AUTO}, not {self.yellow!r}.")
+        YELLOW.check("yellow", None if isinstance(self.yellow, str) else self.yellow)
         REACH.check("reach", self.reach)
         SWITCH.check("moving", self.moving)
+        SWITCH.check("memory", self.memory)
+        ALL_RED.check("all_red", self.all_red)
+        MIN_GREEN.check("min_green", self.min_green)
+        MAX_RED.check("max_red", self.max_red)
         DEMAND.check("demand", self.demand)
         if self.score not in SCORES:
             raise InputError(f"there is no score {self.score!r}: choose one of {', '.join(SCORES)}.")
-        if self.yellow >= self.seconds_per_step:
+        if isinstance(self.yellow, int) and self.yellow >= self.seconds_per_step:
             raise InputError(
                 f"yellow must be less than the {self.seconds_per_step} seconds of a step, not {self.yellow}."
             )
@@ -54,7 +68,10 @@ class Options:
 DEFAULTS = Options()
 OWN_NETWORK = replace(DEFAULTS, reach=100)  # maps that people make cut roads into pieces
 # Records that were written before a parameter existed were played with these.
-BEFORE: Mapping[str, Any] = {"score": "stopped", "demand": 1.0}
+BEFORE: Mapping[str, Any] = {
+    **{"score": "stopped", "demand": 1.0, "memory": 0},
+    **{"min_green": 0, "all_red": 0, "max_red": 0},
+}
 
 
 def parametrised(defaults: Options) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -64,7 +81,12 @@ def parametrised(defaults: Options) -> Callable[[Callable[..., Any]], Callable[.
         own = [parameter for name, parameter in inspect.signature(make).parameters.items() if name != "options"]
         names = {parameter.name for parameter in own}
         options = [
-            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=getattr(defaults, field.name))
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=getattr(defaults, field.name),
+                annotation=field.type,
+            )
             for field in fields(Options)
         ]
 

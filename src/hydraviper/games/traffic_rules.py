@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hydraviper.data import Observations
+from hydraviper.data import Agent, Observations
 from hydraviper.games.road_network import Signal
 
 LEAVE = -1  # instead of a phase: leave the signal to its own program
@@ -37,21 +37,21 @@ class PhaseRule:
         return np.stack(chosen, axis=1)
 
 
-def longest_queue(signals: Sequence[Signal], moving: bool) -> PhaseRule:
+def longest_queue(agents: Sequence[Agent], signals: Sequence[Signal]) -> PhaseRule:
     """Serve the phase whose lanes hold most stopped vehicles."""
-    return PhaseRule(tuple(_weights(signal, 0, moving) for signal in signals))
+    return PhaseRule(tuple(_weights(agent, signal, "queue") for agent, signal in zip(agents, signals, strict=True)))
 
 
-def max_pressure(signals: Sequence[Signal], moving: bool) -> PhaseRule:
+def max_pressure(agents: Sequence[Agent], signals: Sequence[Signal]) -> PhaseRule:
     """Serve the phase whose lanes hold most stopped vehicles more than the lanes they lead to (Varaiya 2013)."""
-    return PhaseRule(tuple(_weights(signal, 1 + moving, moving) for signal in signals))
+    return PhaseRule(tuple(_weights(agent, signal, "pressure") for agent, signal in zip(agents, signals, strict=True)))
 
 
-def _weights(signal: Signal, column: int, moving: bool) -> np.ndarray:
-    """1 from a group's count to each phase that serves it; columns: queue, moving if it is seen, pressure."""
-    phases, groups = len(signal.greens), len(signal.groups)
-    weights = np.zeros((phases + (2 + moving) * groups, phases), np.float32)
+def _weights(agent: Agent, signal: Signal, what: str) -> np.ndarray:
+    """1 from a group's queue or pressure to each phase that serves it, [F, phases]."""
+    phases = len(signal.greens)
+    weights = np.zeros((len(agent.features), phases), np.float32)
     weights[:phases] = _TIE * np.eye(phases)
-    for g, group in enumerate(signal.groups):
-        weights[phases + column * groups + g, list(group.phases)] = 1
+    for group in signal.groups:
+        weights[agent.features.index(f"{what} from {group.name}"), list(group.phases)] = 1
     return weights

@@ -1,0 +1,169 @@
+"""What a signal shows, second by second, whoever chooses its phases: the rules that no policy can break.
+
+A phase is chosen every few seconds. The controller decides whether it may be shown yet (minimum green), how the
+lights get there (yellow, all-red) and whether somebody else has waited too long (maximum red). It knows nothing of
+SUMO and reads no clock: it is told of every choice and of every second that passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hydraviper.data import InputError
+from hydraviper.geometry import GREEN
+
+LONGEST_MEMORY = 240  # seconds that are told of a phase that has been red; longer ones count as this
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The seconds that a signal keeps, whatever is chosen."""
+
+    step: int  # between two choices
+    yellow: int
+    all_red: int = 0  # between yellow and the next green, for those that lose or get green
+    min_green: int = 0
+    max_red: int = 0  # a movement with waiting vehicles gets green within it; 0: whenever somebody chooses it
+
+    @property
+    def change(self) -> int:
+        """Seconds from the choice of another phase until it is green."""
+        return self.yellow + self.all_red
+
+    @property
+    def slot(self) -> int:
+        """Seconds from the choice of another phase until the next choice counts."""
+        return max(1, -(-(self.change + self.min_green) // self.step)) * self.step
+
+
+class SignalControl:
+    """The lights of one signal, and the memory behind them."""
+
+    def __init__(self, greens: Sequence[str], served: np.ndarray, timing: Timing) -> None:
+        """`greens` are the lights of each phase; `served` [phases, groups] tells which lane groups it lets go."""
+        self.greens, self.timing = tuple(greens), timing
+        self._served = [[bool(goes) for goes in phase] for phase in served]
+        self._phase_of = designated(served)  # the phase that serves a lane group which has waited too long
+        needed = longest_red(self._phase_of, timing)
+        if 0 < timing.max_red < needed:
+            raise InputError(
+                f"max_red must be at least {needed} seconds for {len(set(self._phase_of) - {NONE})} phases that each "
+                f"take {timing.slot} seconds, not {timing.max_red}: nobody could be served in time."
+            )
+        self.lights = self.greens[0]
+        self._goal = 0  # the phase that is green, or becomes green next
+        self._until_red = self._until_green = 0  # seconds of yellow, and of yellow and all-red, that are left
+        self._green_for = timing.min_green
+        self._waited = [0] * len(self._phase_of)  # seconds that each lane group has had vehicles waiting at red
+        self.red_for = [0] * len(self.greens)  # seconds since each phase was green
+        self.held = self.forced = 0  # how often minimum green and maximum red stepped in
+
+    def take_over(self, lights: str) -> None:
+        """Begin with the lights that somebody else shows."""
+        self.lights = lights
+        self._goal = self.greens.index(lights) if lights in self.greens else NONE
+        self._until_red = self._until_green = 0
+        self._green_for = self.timing.min_green
+        self._waited = [0] * len(self._waited)
+
+    def choose(self, phase: int, waiting: Sequence[bool]) -> None:
+        """Choose a phase, knowing which lane groups have waiting vehicles; the rules come first."""
+        self._notice(waiting)
+        if self._until_green > 0 or self._green_for < self.timing.min_green:
+            self.held += phase != self._goal
+            return
+        allowed = self._overdue(phase) if self.timing.max_red else phase
+        self.forced += allowed != phase
+        if self.greens[allowed] != self.lights:
+            self.lights = yellow_between(self.lights, self.greens[allowed])
+            self._until_red, self._until_green = self.timing.yellow, self.timing.change
+            self._green_for = 0
+        self._goal = allowed
+        self._settle()
+
+    def tick(self) -> None:
+        """Let a second pass."""
+        if self._until_green > 0:
+            self._until_red -= 1
+            self._until_green -= 1
+            self._settle()
+        else:
+            self._green_for += 1
+        for k, green in enumerate(self.greens):
+            self.red_for[k] = 0 if self.lights == green else min(self.red_for[k] + 1, LONGEST_MEMORY)
+        for group, waited in enumerate(self._waited):
+            if waited:
+                self._waited[group] = waited + 1
+
+    def follow(self, lights: str, seconds: int) -> None:
+        """Remember what somebody else showed after some seconds."""
+        self.take_over(lights)
+        for k, green in enumerate(self.greens):
+            self.red_for[k] = 0 if lights == green else min(self.red_for[k] + seconds, LONGEST_MEMORY)
+
+    def _settle(self) -> None:
+        """Show what is due after yellow, and after all-red."""
+        if self._goal == NONE:
+            return
+        if self._until_green <= 0:
+            self.lights = self.greens[self._goal]
+        elif self._until_red <= 0:
+            self.lights = self.lights.replace("y", "r")
+
+    def _notice(self, waiting: Sequence[bool]) -> None:
+        """Whoever is seen waiting at red for the first time may have waited since the last choice."""
+        green = self._served[self._goal] if self._goal != NONE and self._until_green <= 0 else [False] * len(waiting)
+        for group, waits in enumerate(waiting):
+            if not waits or green[group] or self._phase_of[group] == NONE:
+                self._waited[group] = 0
+            elif not self._waited[group]:
+                self._waited[group] = self.timing.step
+
+    def _overdue(self, phase: int) -> int:
+        """The chosen phase, if everybody else who waits can still be served in time after it; else the most urgent.
+
+        Those who wait are served in the order of their waiting, one phase after the other. As long as this order meets
+        every deadline from the next choice on, any phase may be chosen now.
+        """
+        taken = self.timing.step if phase == self._goal else self.timing.slot
+        oldest: dict[int, int] = {}  # by the phase that will serve them, the longest waiting first
+        for group in sorted(range(len(self._waited)), key=lambda group: -self._waited[group]):
+            if self._waited[group] and not self._served[phase][group]:
+                oldest.setdefault(self._phase_of[group], self._waited[group])
+        for place, waited in enumerate(oldest.values()):
+            if waited + taken + place * self.timing.slot + self.timing.change > self.timing.max_red:
+                return next(iter(oldest))
+        return phase
+
+
+NONE = -1  # no phase
+
+
+def designated(served: np.ndarray) -> list[int]:
+    """A phase for every lane group [groups], few of them in all; NONE for a group that no phase serves."""
+    phase_of = [NONE] * served.shape[1]
+    left = served.any(axis=0)
+    while left.any():
+        phase = int((served & left).sum(axis=1).argmax())
+        for group in np.flatnonzero(served[phase] & left):
+            phase_of[group] = phase
+        left = left & ~served[phase]
+    return phase_of
+
+
+def longest_red(phase_of: Sequence[int], timing: Timing) -> int:
+    """The least maximum red that can be kept, in seconds: all phases in turn, after a choice that was just missed."""
+    return timing.step + len(set(phase_of) - {NONE}) * timing.slot + timing.change
+
+
+def yellow_between(lights: str, green: str) -> str:
+    """Yellow for those who lose their green; everybody else as before."""
+    return "".join("y" if old in GREEN and new not in GREEN else old for old, new in zip(lights, green, strict=True))
+
+
+def yellow_for(speed: float) -> int:
+    """Seconds of yellow for an approach speed in m/s: one to react, then braking by 3.05 m/s² (ITE), at least 3."""
+    return max(3, min(6, round(1 + speed / (2 * 3.05))))
