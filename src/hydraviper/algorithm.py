@@ -105,7 +105,9 @@ def _refined(task: Task, result: Distilled, students: list[list[dict[int, Studen
     with ledger.time("refine"):
         best = result.profile.students
         keeping = None if task.constraints is None else guard(task.constraints.obligations)
-        found = refine(task.game, task.expert, best, task.engine, limits, next_best, keeping, progress)
+        found = refine(
+            task.game, task.expert, best, task.engine, limits, starts=next_best, allowed=keeping, progress=progress
+        )
     ledger.rollouts["refine"] = found.rollouts
     ledger.note(found.sentence())
     return replace(result, profile=Profile(task.expert, found.students), refined=found)

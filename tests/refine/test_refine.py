@@ -14,11 +14,10 @@ import pytest
 import hydraviper
 from hydraviper.games import catalogue
 from hydraviper.games.particle_arena import FIRST_LOOK
-from hydraviper.refine import annealing, experience, starts
-from hydraviper.refine.moves import Limits, Mover, Wishes
+from hydraviper.refine import annealing, budget, crossover, experience, islands, starts
+from hydraviper.refine.moves import Mover, SizeLimits, Wishes
 from hydraviper.refine.records import RefineSettings
-from hydraviper.refine.search import _search as open_search
-from hydraviper.refine.search import refine
+from hydraviper.refine.search import refine, search_state
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.counts import recount
 from hydraviper.trees.packed import Vocabulary, pack, unpack
@@ -99,7 +98,7 @@ def test_packed_trees_are_the_same_trees():
 @pytest.mark.parametrize("leaves", [None, 9])
 def test_changes_stay_trees_within_the_limits(leaves):
     game, _, trees, vocabulary = team_of("cooperative-navigation")
-    draws, limits = np.random.default_rng(0), Limits(4, leaves)
+    draws, limits = np.random.default_rng(0), SizeLimits(4, leaves)
     seen = np.concatenate(game.reset(SEEDS))
     leafy = Tree(*(np.array(x) for x in ([-1], [0.0], [-1], [-1], [2])), np.zeros((1, 5)))
     packed = pack([leafy] * 3, vocabulary, limits.nodes) if leaves else pack(list(trees.values()), vocabulary, 31)
@@ -145,7 +144,7 @@ def test_it_gains_repeats_and_keeps_to_its_budget(distilled, monkeypatch, length
     game, expert, trees = distilled
     settings = RefineSettings(rollouts=20_000 if length == "short" else 600_000, seed=1)
     if length == "long":
-        monkeypatch.setattr(annealing, "LONG", (60.0, settings.rollouts))
+        monkeypatch.setattr(budget, "LONG", (60.0, settings.rollouts))
     alone = refine(game, expert, trees, hydraviper.LocalEngine(lambda: game), settings)
     with hydraviper.LocalEngine(catalogue.maker(game), 2) as engine:
         together = refine(game, expert, trees, engine, settings)
@@ -169,18 +168,18 @@ def test_islands_take_from_each_other_what_is_better(distilled):
     """Two islands with one useless tree each become trees that are as good as those without any."""
     game, expert, trees = distilled
     settings = RefineSettings(rollouts=1_000_000)
-    search = open_search(game, expert, None, settings, trees, (), None, lambda *_: None)
-    whole = annealing._packed(search, trees)
+    search = search_state(game, expert, trees, None, settings)
+    whole = search.pack(trees)
     first, second = whole.copy(), whole.copy()
     for island, agent in ((first, 0), (second, 1)):
         island.nodes[agent, 0] = (LEAF, LEAF, LEAF, 0)  # it always stays
-    mixed, spent = annealing._mixed(search, first, [second], 0)
-    assert 0 < spent <= annealing.OF_MIXING * settings.rollouts
-    useless, found, good = (annealing._arena(search, own, 1, 2000).scores.mean() for own in (first, mixed, whole))
+    mixed, spent = crossover.mixed(search, first, [second], 0)
+    assert 0 < spent <= budget.OF_MIXING * settings.rollouts
+    useless, found, good = (islands.arena_of(search, own, 1, 2000).scores.mean() for own in (first, mixed, whole))
     assert useless < good - 1
     assert found > good - 0.3
     forbidden = replace(search, allowed=lambda own: own[0].leaves == 1)
-    kept, _ = annealing._mixed(forbidden, first, [second], 0)
+    kept, _ = crossover.mixed(forbidden, first, [second], 0)
     assert kept.nodes[0, 0, 0] == LEAF
 
 
@@ -328,7 +327,7 @@ def test_a_rule_that_assigns_landmarks_becomes_a_tree():
     given = hydraviper.distill(game, expert, hydraviper.Settings(iterations=2, train_budget=4, valid_budget=4)).profile
     engine = hydraviper.LocalEngine(lambda: game)
     settings = RefineSettings(seconds=1.0, features="derived", depth=4)
-    search = open_search(game, expert, engine, settings, dict(given.students), (), None, lambda *_: None)
+    search = search_state(game, expert, given.students, engine, settings)
     found, _ = starts.script_starts(search)
     trees = found["script: best assignment"]
     names = [*game.agents[1].features, *(one.name for one in game.offers.search.derived[1])]

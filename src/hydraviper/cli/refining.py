@@ -68,7 +68,9 @@ def refine(
     trees = file.load(run)
     game = game_of(trees)
     trees.students(game)  # refuses trees of another game before anything is played
-    settings = RefineSettings(seconds, rollouts, features, seed, depth, leaves)
+    settings = RefineSettings(
+        seconds=seconds, rollouts=rollouts, features=features, seed=seed, depth=depth, leaves=leaves
+    )
     teacher = expert_of(run, trees, game, expert, workers)
     count = game.recommended.evaluation_episodes if episodes is None else episodes
     noted = runs.expert_file_in(run if run.is_dir() else run.parent, trees.made["expert"])

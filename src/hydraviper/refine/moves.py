@@ -1,7 +1,7 @@
-"""Changes of one tree for a search: another threshold, feature or action, a question more, fewer or elsewhere.
+"""Moves: random changes of one tree, such as another threshold, feature or action, or a question more or fewer.
 
-A change starts from an observation that the trees have met, so that nodes that matter change more often and thresholds
-lie where the data lie. Half of the changes of an action start where the expert loses most by the tree's answer.
+A move starts from an observation that the trees have met, so nodes on busy paths change more often and thresholds lie
+where the data lie. Half of the changes of an action start where the expert loses most by the tree's action.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numba as nb
 import numpy as np
 
 from hydraviper.trees.packed import ACTION, FEATURE, LEFT, RIGHT, Packed, asked_value
-from hydraviper.trees.tree import LEAF
+from hydraviper.trees.tree import LEAF, Tree
 
-MOST_DEPTH = 12  # a deeper tree is searched, but gets no new questions
+MOST_DEPTH = 12  # deeper trees are searched, but get no new questions
 
 
 @dataclass(frozen=True)
-class Limits:
-    """How large a tree may get."""
+class SizeLimits:
+    """How large a tree may become."""
 
     depth: int
     leaves: int | None = None
@@ -31,18 +31,22 @@ class Limits:
         most = 2 ** (min(self.depth, MOST_DEPTH) + 1) - 1
         return most if self.leaves is None else min(most, 2 * self.leaves - 1)
 
+    def fit(self, tree: Tree) -> bool:
+        """Whether a tree is within the limits."""
+        return tree.depth <= self.depth and (self.leaves is None or tree.leaves <= self.leaves)
+
 
 @dataclass(frozen=True)
 class Wishes:
-    """Rows where the expert would have acted otherwise, drawn as often as it loses by the tree's answer."""
+    """Observations at which the expert acts differently, drawn in proportion to what it loses by the tree's action."""
 
-    rows: np.ndarray  # [K] indices of observations
-    actions: np.ndarray  # [K] what the expert does there
+    rows: np.ndarray  # [K] rows of the views
+    actions: np.ndarray  # [K] the expert's actions there
 
 
 @nb.njit(cache=True, nogil=True)
 def walk(views, r, a, nodes, threshold, starts, terms, path):
-    """Write the nodes that row r visits in tree a, root first; returns how many."""
+    """Write the nodes on the path of row r through tree a, root first; returns how many."""
     node, n = 0, 0
     path[0] = 0
     while nodes[a, node, 0] >= 0:
@@ -56,19 +60,19 @@ def walk(views, r, a, nodes, threshold, starts, terms, path):
 
 @nb.njit(cache=True, nogil=True)
 def value_at(views, r, f, a, starts, terms):
-    """What tree a sees as feature f in row r."""
+    """The value of tree a's feature f in row r."""
     return views[r, f] if f < starts[a, 0] else asked_value(views, r, f, a, starts, terms)
 
 
 class Mover:
-    """Draws changes of one tree at a time; the observations behind them can be exchanged."""
+    """Draws moves of one tree at a time, from observations that can be replaced."""
 
     def __init__(
         self,
         tables: tuple[np.ndarray, np.ndarray],
-        features: Sequence[np.ndarray],  # per tree, those worth asking for
-        actions: Sequence[int],  # per tree, how many
-        limits: Limits,
+        features: Sequence[np.ndarray],  # per tree, the features worth asking for
+        actions: Sequence[int],  # per tree, how many there are
+        limits: SizeLimits,
         draws: np.random.Generator,
     ) -> None:
         self._tables, self._features, self._actions = tables, features, actions
@@ -76,14 +80,14 @@ class Mover:
         self._path = np.zeros(64, np.int64)
 
     def meet(self, views: np.ndarray, rows: int, wishes: Sequence[Wishes]) -> None:
-        """Take new observations: tree a's are rows [a * rows, (a + 1) * rows) of views."""
+        """Replace the observations: those of tree a are rows [a * rows, (a + 1) * rows) of views."""
         self._views, self._rows, self._wishes = views, rows, wishes
         sample = views[:: max(1, len(views) // 2000)]
         a_of = np.arange(len(views))[:: max(1, len(views) // 2000)] // rows
         self._spreads = [self._spread(sample[a_of == a], a) for a in range(len(self._actions))]
 
     def change(self, trees: Packed, a: int) -> Packed | None:
-        """A copy of the trees with tree a changed; None if what was drawn cannot be done."""
+        """A copy of the trees with tree a changed; None if the move that was drawn is impossible."""
         new = trees.copy()
         kind, wished = self._draws.random(), -1
         row = a * self._rows + int(self._draws.integers(self._rows))
@@ -110,23 +114,23 @@ class Mover:
         if kind < 0.37:  # a threshold nearby
             scale = self._spreads[a][nodes[node, FEATURE]] * 10 ** self._draws.uniform(-2.5, 0)
             threshold[node] += np.float32(scale * self._draws.normal())
-        elif kind < 0.48:  # a threshold where the data lie
+        elif kind < 0.48:  # a threshold at the observation
             threshold[node] = self._value(row, int(nodes[node, FEATURE]), a)
         elif kind < 0.82:  # another feature
             feature = self._feature(a)
             nodes[node, FEATURE], threshold[node] = feature, self._value(row, feature, a)
             if self._draws.random() < 0.3:
                 nodes[node, LEFT], nodes[node, RIGHT] = nodes[node, RIGHT], nodes[node, LEFT]
-        elif kind < 0.85:  # the other way round
+        elif kind < 0.85:  # the sides swapped
             nodes[node, LEFT], nodes[node, RIGHT] = nodes[node, RIGHT], nodes[node, LEFT]
-        elif kind < 0.91:  # a question less
+        elif kind < 0.91:  # a question removed
             return graft(trees, new, a, node, child)
-        elif kind < 0.95:  # a question and the next one change places
+        elif kind < 0.95:  # a question and the next one swapped
             if nodes[child, FEATURE] == LEAF:
                 return None
             nodes[[node, child], FEATURE] = nodes[[child, node], FEATURE]
             threshold[[node, child]] = threshold[[child, node]]
-        else:  # a part of the tree in another place as well
+        else:  # a subtree copied to another place
             other = self._walk(trees, a, a * self._rows + int(self._draws.integers(self._rows)))
             grafted = graft(trees, new, a, node, other[int(self._draws.integers(len(other)))])
             return grafted if grafted is not None and self._fits(grafted.nodes[a]) else None
@@ -152,7 +156,7 @@ class Mover:
         return (action + 1 + int(self._draws.integers(max(1, self._actions[a] - 1)))) % self._actions[a]
 
     def _split(self, new: Packed, a: int, leaf: int, row: int, wished: int) -> bool:
-        """Ask one question more at a leaf; the side of the row gets another action."""
+        """Replace a leaf by a question; the side on which the row lies gets another action."""
         nodes = new.nodes[a]
         used = reached(nodes)
         free = [node for node in range(len(nodes)) if node not in used][:2]
@@ -169,7 +173,7 @@ class Mover:
         return True
 
     def _spread(self, sample: np.ndarray, a: int) -> np.ndarray:
-        """How much each feature varies."""
+        """The standard deviation of each feature."""
         if len(sample) == 0:
             return np.ones(1 + int(max(self._features[a])))
         spread = np.zeros(1 + int(max(self._features[a])))
@@ -182,7 +186,7 @@ class Mover:
 
 
 def reached(nodes: np.ndarray) -> set[int]:
-    """The nodes [M, 4] that belong to the tree."""
+    """The nodes that the root of a packed tree [M, 4] reaches."""
     found, stack = set(), [0]
     while stack:
         node = stack.pop()
@@ -193,7 +197,7 @@ def reached(nodes: np.ndarray) -> set[int]:
 
 
 def size_of(nodes: np.ndarray) -> tuple[int, int]:
-    """Depth and leaves of a tree of nodes [M, 4]."""
+    """Depth and number of leaves of a packed tree [M, 4]."""
     depth, leaves, stack = 0, 0, [(0, 0)]
     while stack:
         node, level = stack.pop()
@@ -206,9 +210,9 @@ def size_of(nodes: np.ndarray) -> tuple[int, int]:
 
 
 def graft(old: Packed, new: Packed, a: int, node: int, source: int) -> Packed | None:
-    """Tree a of `old` with a copy of what is below `source` in the place of `node`, in `new`; None if too large."""
+    """Write tree a of `old`, with the subtree at `source` in place of the node, to `new`; None if it is too large."""
     nodes, threshold = old.nodes[a], old.threshold[a]
-    order: list[int] = []  # old numbers in the new order
+    order: list[int] = []  # the old number of each new node
     children: list[tuple[int, int]] = []
 
     def visit(here: int, copying: bool) -> int:

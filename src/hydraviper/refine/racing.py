@@ -1,10 +1,10 @@
-"""Refine where rollouts are dear: candidates proposed without playing, raced on few seeds, checked on held-out ones.
+"""The search where episodes are dear: candidates proposed without playing, raced on few seeds.
 
-The trees play with some random actions. Everything that they met is valued, for every action, by what followed
-(`experience`) and by the expert. Trees that would earn more of these values are grown or found by a search that plays
-nothing; they, the run's other students and the game's own rules as trees are the candidates. Those left after each heat
-of the race (successive halving on paired differences) play more seeds. A candidate that jams once, that is, whose worst
-episode is far worse than those of the given trees, is out. A second round starts from the winner.
+The trees play with some random actions. At every observation that they met, each action is valued by what followed
+(`experience`) and by the expert. Candidates are trees grown or changed to earn more of these values, the run's other
+students, and the game's scripted rules as trees. They race by successive halving on paired differences: those left
+after each heat play more seeds. A candidate that jams, that is, whose worst episode is far worse than that of the
+incumbent, is out. A second round starts from the winner.
 """
 
 from __future__ import annotations
@@ -21,172 +21,173 @@ from hydraviper.profile import Profile
 from hydraviper.protocols import offers
 from hydraviper.refine.experience import Experience
 from hydraviper.refine.moves import Mover, Wishes
-from hydraviper.refine.records import HELD_OUT, SEARCH, Found, Search, Trees
+from hydraviper.refine.records import HELD_OUT, SEARCH, Found, SearchState, Trees
 from hydraviper.seeding import Purpose, generator
 from hydraviper.trees import cart
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
-from hydraviper.trees.packed import Packed, leaf_of, pack, unpack
+from hydraviper.trees.packed import Packed, leaf_of
 from hydraviper.trees.tree import Tree
 
-TIMED, LEAST, PLAYING = 4, 10, 0.6  # where seconds are given: rollouts that show the pace, the fewest, part for playing
-EXPLORED, RACED = (0.22, 0.12), (0.2, 0.3)  # parts of the budget, of two rounds; the held-out check has the rest
-CANDIDATES, MOVES = 12, 1500  # in a race, and changes tried per tree on values
-JAM = 2.0  # an episode that is so many times worse than the given trees' worst one is a jam
+TIMED, LEAST, PLAYING = 4, 10, 0.6  # with seconds: rollouts to measure the pace, the fewest, share for playing
+EXPLORED, RACED = (0.22, 0.12), (0.2, 0.3)  # shares of the budget in two rounds; the rest is for the held-out check
+CANDIDATES, MOVES = 12, 1500  # in a race; moves tried per tree to raise its value
+JAM = 2.0  # an episode this many times worse than the incumbent's worst one is a jam
 
 
 @dataclass(frozen=True)
 class _Met:
-    """What trees met, and what each action is worth there."""
+    """The observations that trees met, and the value of each action there."""
 
     observations: Observations
     worth: list[np.ndarray]  # per tree [S, actions]
 
 
-class _Table:
-    """Scores of candidates on common seeds; nothing is played twice."""
+class _Scores:
+    """The scores of candidates on common seeds; no episode is played twice."""
 
-    def __init__(self, search: Search) -> None:
-        self.search, self.played, self._known = search, 0, {}
-        self._alive: dict[int, Trees] = {}  # whose number is a key must not be thrown away: another might get it
+    def __init__(self, state: SearchState) -> None:
+        self.state, self.played = state, 0
+        self._scores: dict[tuple[int, int], np.ndarray] = {}  # (id of the trees, use of the seeds) -> scores
+        self._alive: dict[int, Trees] = {}  # keeps every candidate alive, so that no id is given twice
 
-    def scores(self, candidates: Sequence[Trees], use: int, count: int) -> list[np.ndarray]:
-        """The scores of each on the first `count` seeds of a use, higher is better."""
-        seeds, expert = self.search.seeds(use, 0, count), self.search.expert
-        self._alive |= {id(own): own for own in candidates}
-        known = {id(own): self._known.get((id(own), use), np.empty(0)) for own in candidates}
-        new = list({id(own): own for own in candidates if len(known[id(own)]) < count}.values())
-        played = self.search.engine.play_many(
-            [Profile(expert, own) for own in new], [seeds[len(known[id(own)]) :] for own in new]
+    def of(self, candidates: Sequence[Trees], use: int, count: int) -> list[np.ndarray]:
+        """Each candidate's scores on the first `count` seeds of a use, higher is better."""
+        seeds, expert = self.state.seeds(use, 0, count), self.state.expert
+        self._alive |= {id(trees): trees for trees in candidates}
+        before = {id(trees): self._scores.get((id(trees), use), np.empty(0)) for trees in candidates}
+        new = list({id(trees): trees for trees in candidates if len(before[id(trees)]) < count}.values())
+        played = self.state.engine.play_many(
+            [Profile(expert, trees) for trees in new], [seeds[len(before[id(trees)]) :] for trees in new]
         )
-        score = self.search.game.score
-        for own, rollouts in zip(new, played, strict=True):
+        score = self.state.game.score
+        for trees, rollouts in zip(new, played, strict=True):
             self.played += rollouts.episodes
-            self._known[id(own), use] = np.append(known[id(own)], self.search.sign * score.of(rollouts.returns))
-        return [self._known[id(own), use][:count] for own in candidates]
+            self._scores[id(trees), use] = np.append(before[id(trees)], self.state.sign * score.of(rollouts.returns))
+        return [self._scores[id(trees), use][:count] for trees in candidates]
 
 
-def search(search: Search) -> Found:
-    """Two rounds of exploring, proposing and racing, then the held-out check."""
-    budget = search.settings.rollouts or _likely(search)
-    table, experience = _Table(search), Experience(search)
-    best, start = search.given, "given trees"
+def search(state: SearchState) -> Found:
+    """Two rounds of exploring, proposing and racing; then the winner and the given trees on held-out seeds."""
+    budget = state.settings.rollouts or _likely(state)
+    scores, experience = _Scores(state), Experience(state)
+    best, start = state.given, "given trees"
     for turn in range(2):
-        if search.left() <= 0:
+        if state.left() <= 0:
             break
         episodes = max(2, int(EXPLORED[turn] * budget))
         experience.gather(best, turn, episodes)
-        table.played += episodes
-        named = _candidates(search, best, experience, turn)
-        search.progress("refining", 1 + 2 * turn, 5)
-        winner = _race(search, table, [best, *named.values()], table.played + int(RACED[turn] * budget))
+        scores.played += episodes
+        named = _candidates(state, best, experience, turn)
+        state.progress("refining", 1 + 2 * turn, 5)
+        winner = _race(state, scores, [best, *named.values()], scores.played + int(RACED[turn] * budget))
         if winner is not best:
-            start = next((name for name, own in named.items() if own is winner), start)
+            start = next((name for name, trees in named.items() if trees is winner), start)
             best = winner
-        search.progress("refining", 2 + 2 * turn, 5)
-    left = budget - table.played - max(2, budget // 50)  # the last part counts the nodes
-    checked = 2 if best is search.given else max(2, left // 2)
-    before, after = table.scores([search.given, best], HELD_OUT, checked)
+        state.progress("refining", 2 + 2 * turn, 5)
+    left = budget - scores.played - max(2, budget // 50)  # the last share is for counting the nodes
+    checked = 2 if best is state.given else max(2, left // 2)
+    before, after = scores.of([state.given, best], HELD_OUT, checked)
     if _jams(after, before):
-        best, after = search.given, before
-    search.progress("refining", 5, 5)
-    return Found(best, search.sign * before, search.sign * after, table.played, start)
+        best, after = state.given, before
+    state.progress("refining", 5, 5)
+    return Found(trees=best, before=state.sign * before, after=state.sign * after, rollouts=scores.played, start=start)
 
 
-def _likely(search: Search) -> int:
-    """How many rollouts the seconds are likely to be enough for, by the pace of a few."""
+def _likely(state: SearchState) -> int:
+    """How many rollouts the seconds are likely to allow, judged by a few."""
     begun = time.perf_counter()
-    search.engine.play(Profile(search.expert, search.given), search.seeds(SEARCH, 99, TIMED))
+    state.engine.play(Profile(state.expert, state.given), state.seeds(SEARCH, 99, TIMED))
     pace = (time.perf_counter() - begun) / TIMED
-    return max(LEAST, int(PLAYING * search.left() / pace))
+    return max(LEAST, int(PLAYING * state.left() / pace))
 
 
-def _asked(search: Search, trees: Trees, observations: Observations) -> list[np.ndarray]:
-    """Per tree [S, actions]: what the expert says the team is worth if one agent did that and the others as they do."""
-    played = Profile(search.expert, trees).act(observations)
-    team, worth = list(search.team), []
+def _asked(state: SearchState, trees: Trees, observations: Observations) -> list[np.ndarray]:
+    """Per tree [S, actions]: the team's value by the expert if one agent takes an action and the others as before."""
+    played = Profile(state.expert, trees).act(observations)
+    team, worth = list(state.team), []
     for i in team:
         columns = []
-        for action in range(len(search.game.agents[i].actions)):
+        for action in range(len(state.game.agents[i].actions)):
             other = played.copy()
             other[:, i] = action
-            columns.append(search.expert.q(observations, other)[:, team].mean(axis=1))
+            columns.append(state.expert.q(observations, other)[:, team].mean(axis=1))
         worth.append(np.stack(columns, axis=1))
     return worth
 
 
-def _candidates(search: Search, trees: Trees, experience: Experience, turn: int) -> dict[str, Trees]:
-    """Trees that might be better, by name; none that breaks what must be kept."""
+def _candidates(state: SearchState, trees: Trees, experience: Experience, turn: int) -> dict[str, Trees]:
+    """Trees that might be better, by name; only such as keep what must be kept."""
     observations = experience.observations
     named: dict[str, Trees] = {}
     for view, worth in experience.worth(trees).items():
         met = _Met(observations, worth)
-        named[f"by experience, {view}"] = _climbed(search, _grown(search, met), met, turn + 20, MOVES)
-        named.setdefault("changed by experience", _climbed(search, trees, met, turn, MOVES))
-    met = _Met(observations, _asked(search, trees, observations))
-    named["changed where the expert loses"] = _climbed(search, trees, met, turn, MOVES)
-    named["grown again by the expert's values"] = _grown(search, met)
+        named[f"by experience, {view}"] = _climbed(state, _grown(state, met), met, turn + 20, MOVES)
+        named.setdefault("changed by experience", _climbed(state, trees, met, turn, MOVES))
+    met = _Met(observations, _asked(state, trees, observations))
+    named["changed where the expert loses"] = _climbed(state, trees, met, turn, MOVES)
+    named["grown again by the expert's values"] = _grown(state, met)
     if turn == 0:
-        named |= {f"another student ({k})": own for k, own in enumerate(search.starts, start=2)}
-        named |= _rules(search, met)
-    fits = search.allowed or (lambda own: True)
-    return {name: own for name, own in list(named.items())[:CANDIDATES] if fits(own)}
+        named |= {f"another student ({k})": student for k, student in enumerate(state.starts, start=2)}
+        named |= _rules(state, met)
+    allowed = state.allowed or (lambda candidate: True)
+    return {name: candidate for name, candidate in list(named.items())[:CANDIDATES] if allowed(candidate)}
 
 
-def _grown(search: Search, met: _Met) -> Trees:
-    """Trees grown on what was met, each row weighed by what is at stake there."""
+def _grown(state: SearchState, met: _Met) -> Trees:
+    """Trees grown to choose the best action, each observation weighted by the range of its values."""
     trees = {}
-    for a, i in enumerate(search.team):
+    for a, i in enumerate(state.team):
         worth = met.worth[a]
         stake = worth.max(axis=1) - worth.min(axis=1)
-        trees[i] = _tree(search, a, met, worth.argmax(axis=1), np.maximum(stake, 1e-9))
+        trees[i] = _tree(state, a, met, worth.argmax(axis=1), np.maximum(stake, 1e-9))
     return trees
 
 
-def _rules(search: Search, met: _Met) -> dict[str, Trees]:
-    """The game's own rules as trees, from what they would have done."""
+def _rules(state: SearchState, met: _Met) -> dict[str, Trees]:
+    """Trees that imitate the game's scripted rules on the observations."""
     named: dict[str, Trees] = {}
-    for name, policy in offers(search.game).scoring.yardsticks.items():
+    for name, policy in offers(state.game).scoring.yardsticks.items():
         labels = policy.act(met.observations)
-        if labels.min() >= 0 and any((labels[:, i] != labels[0, i]).any() for i in search.team):
+        if labels.min() >= 0 and any((labels[:, i] != labels[0, i]).any() for i in state.team):
             weights = np.ones(len(labels))
             named[f"script: {name}"] = {
-                i: _tree(search, a, met, labels[:, i], weights) for a, i in enumerate(search.team)
+                i: _tree(state, a, met, labels[:, i], weights) for a, i in enumerate(state.team)
             }
     return named
 
 
-def _tree(search: Search, a: int, met: _Met, labels: np.ndarray, weights: np.ndarray) -> Tree:
-    i, derived = search.team[a], search.vocabulary.derived[a]
-    bins = Bins(search.vocabulary.sizes[a])
+def _tree(state: SearchState, a: int, met: _Met, labels: np.ndarray, weights: np.ndarray) -> Tree:
+    i, derived = state.team[a], state.vocabulary.derived[a]
+    bins = Bins(state.vocabulary.sizes[a])
     bins.append(extend(met.observations[i], derived))
-    count = len(search.game.agents[i].actions)
-    limits = search.limits.depth, search.limits.leaves
+    count = len(state.game.agents[i].actions)
+    limits = state.limits.depth, state.limits.leaves
     tree = cart.grow(bins, np.ascontiguousarray(labels), weights / weights.mean(), count, *limits)
     return replace(tree, derived=derived).merged()
 
 
 @nb.njit(cache=True, nogil=True)
 def _earned(views, rows, a, worth, nodes, threshold, starts, terms):
-    """The mean worth of tree a's answers to its rows."""
+    """The mean value of tree a's actions in its rows."""
     total = 0.0
     for r in range(rows):
         total += worth[r, nodes[a, leaf_of(views, a * rows + r, a, nodes, threshold, starts, terms), 3]]
     return total / rows
 
 
-def _climbed(search: Search, trees: Trees, met: _Met, number: int, moves: int) -> Trees:
-    """Trees changed so that their answers are worth more on what was met; nothing is played."""
-    team, vocabulary = search.team, search.vocabulary
+def _climbed(state: SearchState, trees: Trees, met: _Met, number: int, moves: int) -> Trees:
+    """Trees changed by hill climbing so that their actions are worth more; nothing is played."""
+    team, vocabulary = state.team, state.vocabulary
     rows, widest = len(met.worth[0]), max(vocabulary.plain)
     views = np.zeros((len(team) * rows, widest), np.float32)
     for a, i in enumerate(team):
         views[a * rows : (a + 1) * rows, : vocabulary.plain[a]] = met.observations[i]
-    tables, draws = vocabulary.tables(), generator(search.settings.seed, Purpose.REFINE, 1000 + number)
-    actions = [len(search.game.agents[i].actions) for i in team]
+    tables, draws = vocabulary.tables(), generator(state.settings.seed, Purpose.REFINE, 1000 + number)
+    actions = [len(state.game.agents[i].actions) for i in team]
     features = [np.arange(size) for size in vocabulary.sizes]
-    mover = Mover(tables, features, actions, search.limits, draws)
-    packed = pack([trees[i] for i in team], vocabulary, search.limits.nodes)
+    mover = Mover(tables, features, actions, state.limits, draws)
+    packed = state.pack(trees)
     mover.meet(views, rows, [_wishes(met, a, i, packed, views, tables, draws) for a, i in enumerate(team)])
     for a in range(len(team)):
         earned = _earned(views, rows, a, met.worth[a], packed.nodes, packed.threshold, *tables)
@@ -195,15 +196,9 @@ def _climbed(search: Search, trees: Trees, met: _Met, number: int, moves: int) -
             if changed is None:
                 continue
             value = _earned(views, rows, a, met.worth[a], changed.nodes, changed.threshold, *tables)
-            if value > earned and _allowed(search, changed, actions):
+            if value > earned and state.allows(changed):
                 packed, earned = changed, value
-    return dict(zip(team, unpack(packed, vocabulary, actions), strict=True))
-
-
-def _allowed(search: Search, packed: Packed, actions: list[int]) -> bool:
-    if search.allowed is None:
-        return True
-    return search.allowed(dict(zip(search.team, unpack(packed, search.vocabulary, actions), strict=True)))
+    return state.unpack(packed)
 
 
 def _wishes(
@@ -233,33 +228,33 @@ def _leaf(views, r, a, nodes, threshold, starts, terms):
     return leaf_of(views, r, a, nodes, threshold, starts, terms)
 
 
-def _race(search: Search, table: _Table, candidates: list[Trees], until: int) -> Trees:
-    """Successive halving on common seeds; the incumbent, first, plays along and stays unless it is beaten clearly."""
+def _race(state: SearchState, scores: _Scores, candidates: list[Trees], until: int) -> Trees:
+    """Successive halving on common seeds; the incumbent, the first candidate, wins unless it is clearly beaten."""
     incumbent, count = candidates[0], 2
-    running = candidates[1 : max(2, (until - table.played) // count)]  # what the first heat can pay for
+    running = candidates[1 : max(2, (until - scores.played) // count)]  # as many as the first heat can afford
     kept: list[tuple[Trees, np.ndarray]] = []
-    while running and search.left() > 0:
+    while running and state.left() > 0:
         fresh = count - (0 if count == 2 else count // 2)
-        if table.played + fresh * (len(running) + 1) > until and count > 2:
+        if scores.played + fresh * (len(running) + 1) > until and count > 2:
             break
-        base, *others = table.scores([incumbent, *running], SEARCH, count)
+        base, *others = scores.of([incumbent, *running], SEARCH, count)
         kept = [
-            (own, scores - base)
-            for own, scores in zip(running, others, strict=True)
-            if not _jams(scores, base) and (scores - base).mean() > 0
+            (candidate, score - base)
+            for candidate, score in zip(running, others, strict=True)
+            if not _jams(score, base) and (score - base).mean() > 0
         ]
         kept.sort(key=lambda pair: -pair[1].mean())
-        # two stay to the end: the longer both play, the sooner a rare jam shows in one of them
-        running = [own for own, _ in kept[: max(2, -(-len(running) // 2))]]
+        # two stay to the end: the longer both play, the sooner one of them shows a rare jam
+        running = [candidate for candidate, _ in kept[: max(2, -(-len(running) // 2))]]
         count *= 2
     return running[0] if kept and _clear(kept[0][1]) else incumbent
 
 
 def _clear(gains: np.ndarray) -> bool:
-    """Whether a paired gain is more than its own noise."""
+    """Whether a mean paired gain exceeds its standard error."""
     return len(gains) > 1 and gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains))
 
 
 def _jams(scores: np.ndarray, base: np.ndarray) -> bool:
-    """Whether the worst score, for whatever sign, is far below the worst that is known."""
+    """Whether the worst score is far below the worst of the incumbent."""
     return float(scores.min()) < float(base.min()) - (JAM - 1) * abs(float(base.min()))

@@ -1,4 +1,4 @@
-"""What a search is given and what it ends with."""
+"""What a refinement is given, what the ways of searching share, and what comes out."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import numpy as np
 
 from hydraviper.data import Estimate, InputError, Progress
 from hydraviper.protocols import Engine, Expert, Game
-from hydraviper.refine.moves import Limits
+from hydraviper.refine.moves import SizeLimits
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import DEPTH, FEATURES, LEAVES, ROLLOUTS, SOME_SECONDS, check_seed
-from hydraviper.trees.packed import Vocabulary
+from hydraviper.trees.packed import Packed, Vocabulary, pack, unpack
 from hydraviper.trees.tree import Tree
 
-Trees = Mapping[int, Tree]  # by agent
-Allowed = Callable[[Trees], bool]
+Trees = Mapping[int, Tree]  # agent -> its tree
+Allowed = Callable[[Trees], bool]  # whether trees keep everything that must be kept, such as properties
 
-SEARCH, HELD_OUT, COUNTING = 0, 1, 2  # first part of the name of a seed's use
+SEARCH, HELD_OUT, COUNTING = 0, 1, 2  # what seeds are for; no seed is used for two of them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RefineSettings:
-    """How long to search, and for what. With rollouts and a seed the result repeats; with seconds it cannot."""
+    """How long to search, and for which trees. A search limited by rollouts repeats; one limited by seconds cannot."""
 
     seconds: float | None = None
     rollouts: int | None = None  # episodes played or compared, the held-out ones included
-    features: str = "plain"  # derived: the game's derived features may come into the trees
+    features: str = "plain"  # or "derived": trees may ask for the game's derived features
     seed: int = 0
-    depth: int | None = None  # None keeps that of the deepest tree
-    leaves: int | None = None
+    depth: int | None = None  # the most questions on a path; None: as many as the deepest given tree has
+    leaves: int | None = None  # the most leaves of a tree; None: no limit
 
     def __post_init__(self) -> None:
         SOME_SECONDS.check("--seconds", self.seconds)
@@ -44,9 +44,9 @@ class RefineSettings:
         check_seed(self.seed)
 
 
-@dataclass(frozen=True)
-class Search:
-    """What a way of searching is given."""
+@dataclass(frozen=True, kw_only=True)
+class SearchState:
+    """What both ways of searching are given."""
 
     game: Game
     expert: Expert
@@ -55,7 +55,7 @@ class Search:
     given: Trees
     starts: Sequence[Trees]  # other trees to start from
     vocabulary: Vocabulary
-    limits: Limits
+    limits: SizeLimits
     allowed: Allowed | None
     progress: Progress
     started: float = field(default_factory=time.perf_counter)
@@ -71,43 +71,56 @@ class Search:
         return -1.0 if self.game.score.lower_is_better else 1.0
 
     def seeds(self, use: int, number: int, count: int) -> np.ndarray:
-        """Seeds of their own for every use."""
+        """Seeds for one use; every use and number has its own."""
         return rollout_seeds(self.settings.seed, Purpose.REFINE, 10_000_000 * use + number, count)
 
+    def pack(self, trees: Trees) -> Packed:
+        """The team's trees as arrays with room to grow."""
+        return pack([trees[i] for i in self.team], self.vocabulary, self.limits.nodes)
+
+    def unpack(self, trees: Packed) -> Trees:
+        """Arrays as trees by agent."""
+        actions = [len(self.game.agents[i].actions) for i in self.team]
+        return dict(zip(self.team, unpack(trees, self.vocabulary, actions), strict=True))
+
+    def allows(self, trees: Packed) -> bool:
+        """Whether packed trees keep what must be kept."""
+        return self.allowed is None or self.allowed(self.unpack(trees))
+
     def left(self) -> float:
-        """Seconds that remain; infinite if rollouts are what counts."""
+        """The seconds that are left; infinite if only rollouts are limited."""
         seconds = self.settings.seconds
         return float("inf") if seconds is None else seconds - (time.perf_counter() - self.started)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a search came up with, and how both scored where it has not looked."""
+    """The best trees of a search, with scores on held-out seeds."""
 
     trees: Trees
     before: np.ndarray  # [E] held-out scores of the given trees
-    after: np.ndarray  # [E] of what was found, on the same seeds
+    after: np.ndarray  # [E] those of the trees found, on the same seeds
     rollouts: int
-    start: str  # which start won
+    start: str  # the name of the start from which they come
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Refined:
-    """Trees that are at least as good as those given, on seeds that the search has not seen."""
+    """Trees that score at least as well as the given ones on held-out seeds."""
 
     students: dict[int, Tree]
     given: dict[int, Tree]
-    kept: bool  # False: nothing better was found and the given trees are returned
+    kept: bool  # whether better trees were found; if not, `students` are the given trees
     before: Estimate
     after: Estimate
-    gain: Estimate  # paired, positive is better
+    gain: Estimate  # paired by seed, positive is better
     rollouts: int
     seconds: float
-    start: str
+    start: str  # the name of the start from which the trees come
     settings: RefineSettings
 
     def to_json(self) -> dict[str, Any]:
-        """What trees.json and the summary say about it."""
+        """What trees.json and the summary say about the refinement."""
         settings = self.settings
         return {
             "seconds": settings.seconds,
@@ -126,7 +139,7 @@ class Refined:
         }
 
     def sentence(self) -> str:
-        """What a user should know."""
+        """The result in one sentence."""
         if not self.kept:
             return "Refining found nothing better on held-out seeds: the trees are those that it was given."
         repeats = "" if self.settings.seconds is None else " (limited by seconds, so it will not repeat exactly)"

@@ -1,8 +1,8 @@
-"""Refine: a direct search over a team's trees for a better score, beyond what imitating the expert can give.
+"""`refine`: the search for better trees, from its inputs to the comparison on held-out seeds.
 
-Where a game can be compiled with the trees inside, several starts are annealed and raced (`annealing`); where rollouts
-are dear, a few candidates, proposed from the expert's values without playing, are raced (`racing`). Either way the
-result is compared with the given trees on seeds that the search has not seen, and the better ones are returned.
+Where the game has a compiled arena, trees are annealed (`annealing`); elsewhere a few candidates, proposed without
+playing, are raced (`racing`). Either way the result is compared with the given trees on seeds that the search has not
+seen, and the better trees are returned.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hydraviper.data import Derived, Estimate, InputError, Progress
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.refine import annealing, racing
-from hydraviper.refine.moves import Limits
-from hydraviper.refine.records import COUNTING, Allowed, Refined, RefineSettings, Search
+from hydraviper.refine.moves import SizeLimits
+from hydraviper.refine.records import COUNTING, Allowed, Refined, RefineSettings, SearchState, Trees
 from hydraviper.trees.counts import recount
 from hydraviper.trees.packed import Vocabulary
 from hydraviper.trees.tree import Tree
@@ -31,41 +31,80 @@ def refine(
     students: Mapping[int, Student],
     engine: Engine,
     settings: RefineSettings | None = None,
+    *,
     starts: Sequence[Mapping[int, Student]] = (),
     allowed: Allowed | None = None,
     progress: Progress = lambda step, done, of: None,
 ) -> Refined:
-    """Search for better trees; never worse on held-out seeds than the given ones. No change may break `allowed`."""
+    """Search for trees with a better score; on held-out seeds they are never worse than the given ones.
+
+    `starts` are other trees to start from. The result fulfils `allowed`, which the given trees must fulfil, too.
+    """
     start = time.perf_counter()
-    given = _checked(game, students)
-    search = _search(game, expert, engine, settings or RefineSettings(), given, starts, allowed, progress)
-    if allowed is not None and not allowed(given):
+    state = search_state(
+        game, expert, students, engine, settings or RefineSettings(), starts=starts, allowed=allowed, progress=progress
+    )
+    if allowed is not None and not allowed(state.given):
         raise InputError("the given trees do not fulfil what refining must keep: repair them first.")
-    way = annealing.search if annealing.possible(search) else racing.search  # the first may compile a kernel
-    found = way(replace(search, started=time.perf_counter()))
-    sign = search.sign
-    gain = Estimate.of(sign * (found.after - found.before))
+    way = annealing.search if annealing.possible(state) else racing.search  # `possible` may compile a kernel
+    found = way(replace(state, started=time.perf_counter()))
+    gain = Estimate.of(state.sign * (found.after - found.before))
     kept = gain.mean > 0 and (allowed is None or allowed(found.trees))
-    chosen = dict(found.trees) if kept else given
-    rollouts = found.rollouts
+    trees, rollouts = dict(found.trees if kept else state.given), found.rollouts
     if kept:
-        chosen, more = _with_counts(search, chosen)
-        rollouts += more
+        trees, counting = _with_counts(state, trees)
+        rollouts += counting
     return Refined(
-        chosen,
-        given,
-        kept,
-        Estimate.of(found.before),
-        Estimate.of(found.after if kept else found.before),
-        gain,
-        rollouts,
-        time.perf_counter() - start,
-        found.start if kept else "given trees",
-        search.settings,
+        students=trees,
+        given=dict(state.given),
+        kept=kept,
+        before=Estimate.of(found.before),
+        after=Estimate.of(found.after if kept else found.before),
+        gain=gain,
+        rollouts=rollouts,
+        seconds=time.perf_counter() - start,
+        start=found.start if kept else "given trees",
+        settings=state.settings,
     )
 
 
-def _checked(game: Game, students: Mapping[int, Student]) -> dict[int, Tree]:
+def search_state(
+    game: Game,
+    expert: Expert,
+    students: Mapping[int, Student],
+    engine: Engine,
+    settings: RefineSettings,
+    *,
+    starts: Sequence[Mapping[int, Student]] = (),
+    allowed: Allowed | None = None,
+    progress: Progress = lambda step, done, of: None,
+) -> SearchState:
+    """Check what a refinement is given, and put together what the ways of searching need."""
+    given = _only_trees(game, students)
+    if settings.seconds is None and settings.rollouts is None:
+        cheap = offers(game).search.arena is not None
+        settings = replace(settings, **({"seconds": DEFAULT_SECONDS} if cheap else {"rollouts": DEFAULT_ROLLOUTS}))
+    limits = _size_limits(settings, given)
+    others = [
+        {i: tree for i, tree in start.items() if isinstance(tree, Tree)} for start in starts if set(start) == set(given)
+    ]
+    others = [trees for trees in others if len(trees) == len(given)]
+    derived = _derived(game, settings.features, [given, *others])
+    return SearchState(
+        game=game,
+        expert=expert,
+        engine=engine,
+        settings=settings,
+        given=given,
+        starts=[trees for trees in others if all(map(limits.fit, trees.values()))],
+        vocabulary=Vocabulary(tuple(len(game.agents[i].features) for i in given), derived),
+        limits=limits,
+        allowed=allowed,
+        progress=progress,
+    )
+
+
+def _only_trees(game: Game, students: Mapping[int, Student]) -> dict[int, Tree]:
     if not students:
         raise InputError("there are no trees to refine.")
     trees = {}
@@ -76,60 +115,33 @@ def _checked(game: Game, students: Mapping[int, Student]) -> dict[int, Tree]:
     return trees
 
 
-def _search(
-    game: Game,
-    expert: Expert,
-    engine: Engine,
-    settings: RefineSettings,
-    given: dict[int, Tree],
-    starts: Sequence[Mapping[int, Student]],
-    allowed: Allowed | None,
-    progress: Progress,
-) -> Search:
-    if settings.seconds is None and settings.rollouts is None:
-        cheap = offers(game).search.arena is not None
-        settings = RefineSettings(
-            **{**vars(settings), **({"seconds": DEFAULT_SECONDS} if cheap else {"rollouts": DEFAULT_ROLLOUTS})}
-        )
-    others = [
-        {i: tree for i, tree in own.items() if isinstance(tree, Tree)} for own in starts if set(own) == set(given)
-    ]
-    others = [own for own in others if len(own) == len(given)]
-    offered = _offered(game, settings.features)
-    derived = [
-        tuple(dict.fromkeys([feature for own in (given, *others) for feature in own[i].derived] + list(offered[i])))
-        for i in given
-    ]
-    vocabulary = Vocabulary(tuple(len(game.agents[i].features) for i in given), tuple(derived))
+def _size_limits(settings: RefineSettings, given: Trees) -> SizeLimits:
     depth = settings.depth or max(1, *(tree.depth for tree in given.values()))
     if settings.leaves is not None and settings.leaves < max(tree.leaves for tree in given.values()):
         raise InputError(f"--leaves {settings.leaves} is fewer than a given tree has: refining does not cut trees.")
     if depth < max(tree.depth for tree in given.values()):
         raise InputError(f"--depth {depth} is less than a given tree has: refining does not cut trees.")
-    limits = Limits(depth, settings.leaves)
-    others = [own for own in others if all(_fits(tree, limits) for tree in own.values())]
-    return Search(game, expert, engine, settings, given, others, vocabulary, limits, allowed, progress)
+    return SizeLimits(depth, settings.leaves)
 
 
-def _fits(tree: Tree, limits: Limits) -> bool:
-    return tree.depth <= limits.depth and (limits.leaves is None or tree.leaves <= limits.leaves)
-
-
-def _offered(game: Game, features: str) -> Sequence[tuple[Derived, ...]]:
-    if features == "plain":
-        return [()] * len(game.agents)
-    if not offers(game).search.derived:
+def _derived(game: Game, features: str, teams: Sequence[Trees]) -> tuple[tuple[Derived, ...], ...]:
+    """Per tree, the derived features that it may ask for: those of all trees at hand, and the game's if wanted."""
+    offered = offers(game).search.derived if features != "plain" else [()] * len(game.agents)
+    if not offered:
         raise InputError(f"{game.name} names no derived features: use --features plain.")
-    return offers(game).search.derived
+    return tuple(
+        tuple(dict.fromkeys([feature for trees in teams for feature in trees[i].derived] + list(offered[i])))
+        for i in teams[0]
+    )
 
 
-def _with_counts(search: Search, trees: dict[int, Tree]) -> tuple[dict[int, Tree], int]:
-    """The trees without questions that decide nothing, their nodes counted again on what they meet themselves."""
+def _with_counts(state: SearchState, trees: dict[int, Tree]) -> tuple[dict[int, Tree], int]:
+    """The trees without questions that decide nothing, nodes recount on what they meet; the episodes it took."""
     trees = {i: tree.merged() for i, tree in trees.items()}
-    budget = search.settings.rollouts
+    budget = state.settings.rollouts
     share = max(2, (budget or DEFAULT_ROLLOUTS) // 50)
-    episodes = COUNTED_EPISODES if search.game.width is None and budget is None else min(COUNTED_EPISODES, share)
-    rollouts = search.engine.play(Profile(search.expert, trees), search.seeds(COUNTING, 0, episodes), record=True)
+    episodes = COUNTED_EPISODES if state.game.width is None and budget is None else min(COUNTED_EPISODES, share)
+    rollouts = state.engine.play(Profile(state.expert, trees), state.seeds(COUNTING, 0, episodes), record=True)
     observations = rollouts.observations or ()
-    labels = search.expert.act(observations)
+    labels = state.expert.act(observations)
     return {i: recount(tree, observations[i], labels[:, i]) for i, tree in trees.items()}, episodes
