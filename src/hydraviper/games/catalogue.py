@@ -20,7 +20,7 @@ GAMES: dict[str, Callable[..., Game]] = {
     "cologne-corridor": traffic_catalogue.cologne_corridor,
     "ingolstadt-corridor": traffic_catalogue.ingolstadt_corridor,
 }
-# Games of something that a user names: `NAME:SUBJECT,parameter=value`. The subject is their first parameter.
+# Games made from something that a user names: `NAME:SUBJECT,parameter=value`. The subject is the first parameter.
 FAMILIES: dict[str, Callable[..., Game]] = {
     "resco": traffic_catalogue.resco,
     "traffic": traffic_catalogue.own_network,
@@ -45,20 +45,20 @@ def completed(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def named_file(spec: str, parameters: Mapping[str, Any] | None = None) -> Path | None:
-    """The file on this machine that a game is made from, if it is made from one that a user names."""
+    """The file that a game is made from, if the user names one."""
     name, options = read(spec, parameters)
     return traffic_catalogue.place(str(options[FILES[name]])) if name in FILES else None
 
 
 def read(spec: str, parameters: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-    """A game's name and its parameters, both known; nothing is made yet."""
+    """Check a game's name and its parameters without making the game."""
     name, _, text = spec.partition(":")
     makers = GAMES | FAMILIES
     if name not in makers:
         close = difflib.get_close_matches(name, makers, n=1)
-        known = ", ".join([*GAMES, *EXAMPLES.values()])
+        choices = ", ".join([*GAMES, *EXAMPLES.values()])
         raise InputError(
-            f"there is no game {name!r}: {f'did you mean {close[0]}?' if close else f'choose one of {known}.'}"
+            f"there is no game {name!r}: {f'did you mean {close[0]}?' if close else f'choose one of {choices}.'}"
         )
     known = inspect.signature(makers[name]).parameters
     options = {**_parse(name, text, known), **(parameters or {})}
@@ -70,12 +70,12 @@ def read(spec: str, parameters: Mapping[str, Any] | None = None) -> tuple[str, d
 
 
 def maker(game: Game) -> Callable[[], Game]:
-    """What makes the same game again, here or in another process."""
+    """A function that makes the same game again; it can be sent to another process."""
     return partial(make, game.name, dict(game.parameters))
 
 
 def _parse(name: str, text: str, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
-    """Read `agents=4,physics=mpe2` by the types of the game's own parameters, a family's subject first."""
+    """Read `agents=4,physics=mpe2`, with the types of the parameters' defaults; a family's subject comes first."""
     options: dict[str, Any] = {}
     parts = list(filter(None, text.split(",")))
     if name in FAMILIES and parts and ("=" not in parts[0] or parts[0].partition("=")[0] not in known):

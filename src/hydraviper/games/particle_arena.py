@@ -1,11 +1,11 @@
-"""Whole episodes of a particle world with the trees inside one kernel, and what a changed tree would change in them.
+"""Whole episodes of a particle world with trees as players, in one kernel, and what a changed tree changes in them.
 
-The steps are those of `games.particle`, one episode at a time, so returns are those of `rollout.play`, bit for bit. An
-arena remembers every step that its trees have played. A changed tree plays the same until it first answers
-differently, so only the rest of the episodes where it does is played again: most changes of a small tree concern few
-episodes.
+The steps are those of `games.particle`, one episode at a time, so returns equal those of `rollout.play`, bit for bit.
+An arena remembers every step that its trees have played. A changed tree plays the same until it first answers
+differently, so only the rest of those episodes is played again: most changes of a small tree concern few episodes.
 
-Kernels take arrays one by one: in numba a tuple of arrays costs more, by counting references, than a node of a tree.
+Kernels take arrays one by one, since numba's reference counts of a tuple of arrays cost more than a node of a tree.
+What is done in every step is inlined for the same reason.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from hydraviper.kernels.particles import (
 )
 from hydraviper.trees.packed import Packed, Vocabulary, leaf_of
 
-FIRST_LOOK = 64  # episodes after which a race first asks whether a change can still win; then twice as many, ...
-CERTAINTY = 1.6  # standard errors of the paired difference that make it hopeless
+FIRST_LOOK = 64  # episodes after which we first ask whether a change can still win; then twice as many, and so on
+CERTAINTY = 1.6  # a change is hopeless if its mean difference is this many standard errors below the limit
 
 
 @nb.njit(cache=True, nogil=True)
@@ -45,16 +45,55 @@ def _departure(e, views, played, changed, nodes, threshold, starts, terms):
     return horizon
 
 
+@nb.njit(cache=True, nogil=True, inline="always")
+def _restore(e, t, landmarks, goals, states, place, goal, position, velocity, total):
+    """Copy an episode's landmarks and goal, where its agents were before a step, and what they had got until then."""
+    for k in range(landmarks.shape[1]):
+        place[0, k, 0], place[0, k, 1] = landmarks[e, k, 0], landmarks[e, k, 1]
+    goal[0] = goals[e]
+    for i in range(total.shape[0]):
+        for d in range(2):
+            position[0, i, d], velocity[0, i, d] = states[e, t, i, d], states[e, t, i, 2 + d]
+        total[i] = states[e, t, i, 4]
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _keep_answers(e, t, seen, actions, hidden, views, played):
+    """Note what the trees saw in a step and what they answered."""
+    episodes, horizon = played.shape[1], played.shape[2]
+    for a in range(played.shape[0]):
+        row = (a * episodes + e) * horizon + t
+        for f in range(views.shape[1]):
+            views[row, f] = seen[a, f]
+        played[a, e, t] = actions[0, a + hidden]
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _keep_state(e, t, position, velocity, total, states):
+    """Note where the agents are before a step, and what they have got until then."""
+    for i in range(total.shape[0]):
+        for d in range(2):
+            states[e, t, i, d], states[e, t, i, 2 + d] = position[0, i, d], velocity[0, i, d]
+        states[e, t, i, 4] = total[i]
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _is_hopeless(added, squares, count, limit, certainty):
+    """Whether the mean of differences is surely below the limit, from their sum and the sum of their squares."""
+    mean = added / count
+    spread = np.sqrt(max(squares / count - mean * mean, 0.0) / count)
+    return not mean + certainty * spread >= limit
+
+
 @nb.njit(cache=True, nogil=True)
 def play_changed(
     flags, landmarks, goals, views, played, states, scores, weights,
     nodes, threshold, starts, terms, w0, b0, w1, b1, w2, b2, changed, keep, limit, look, certainty, differences,
 ):  # fmt: skip
-    """Play all episodes with changed trees, from where they first answer differently; how many were compared.
+    """Play all episodes with changed trees, from where they first answer differently; returns how many were played.
 
-    With `keep`, the log learns what they play, and with nobody changed everything is played from the start. Without,
-    paired differences of the score (changed less known) are written until it is hopeless that their mean is `limit`
-    or more.
+    With `keep`, what they play is logged (from the start if no tree is changed). Without, the paired differences of
+    the score, changed less logged, are written to `differences`, until their mean has no hope of reaching `limit`.
     """
     hidden, collide, mpe2 = flags[0], flags[1] == 1, flags[2] == 1
     episodes, horizon, agents, team = played.shape[1], played.shape[2], states.shape[2], played.shape[0]
@@ -63,40 +102,26 @@ def play_changed(
     position, velocity, force = np.empty((1, agents, 2)), np.empty((1, agents, 2)), np.empty((agents, 2))
     place, goal = np.empty((1, landmarks.shape[1], 2)), np.empty(1, np.int64)
     seen, spied = np.empty((team, views.shape[1]), np.float32), np.empty((1, w0.shape[0]), np.float32)
-    cut, own = seen.reshape(team, 1, views.shape[1]), spied[0]
+    seen_by_episode, spied_row = seen.reshape(team, 1, views.shape[1]), spied[0]
     actions, rewards, distance = np.zeros((1, agents), np.int64), np.zeros((1, agents)), np.zeros(1)
-    total = np.empty(agents)
-    fresh = True
-    for a in range(team):
-        fresh = fresh and not changed[a]
-    added, squares = 0.0, 0.0
+    total, added, squares, fresh = np.empty(agents), 0.0, 0.0, not changed.any()
     for e in range(episodes):
         start = 0 if fresh else _departure(e, views, played, changed, nodes, threshold, starts, terms)
         score = scores[e]
         if start < horizon:
-            for k in range(landmarks.shape[1]):
-                place[0, k, 0], place[0, k, 1] = landmarks[e, k, 0], landmarks[e, k, 1]
-            goal[0] = goals[e]
-            for i in range(agents):
-                for d in range(2):
-                    position[0, i, d], velocity[0, i, d] = states[e, start, i, d], states[e, start, i, 2 + d]
-                total[i] = states[e, start, i, 4]
+            _restore(e, start, landmarks, goals, states, place, goal, position, velocity, total)
             for t in range(start, horizon):
                 if hidden == 1:
-                    observe_deception(position, place, goal, spied, cut)
-                    actions[0, 0] = greedy_row(own, w0, b0, w1, b1, w2, b2, first, second, third, index, scale)
+                    observe_deception(position, place, goal, spied, seen_by_episode)
+                    actions[0, 0] = greedy_row(spied_row, w0, b0, w1, b1, w2, b2, first, second, third, index, scale)
                     if actions[0, 0] < 0:
                         total[0] = np.nan
                 else:
-                    observe_navigation(position, velocity, place, cut)
+                    observe_navigation(position, velocity, place, seen_by_episode)
                 for a in range(team):
                     actions[0, a + hidden] = nodes[a, leaf_of(seen, a, a, nodes, threshold, starts, terms), 3]
                 if keep:
-                    for a in range(team):
-                        row = (a * episodes + e) * horizon + t
-                        for f in range(views.shape[1]):
-                            views[row, f] = seen[a, f]
-                        played[a, e, t] = actions[0, a + hidden]
+                    _keep_answers(e, t, seen, actions, hidden, views, played)
                 move(position, velocity, actions, collide, mpe2, force)
                 if hidden == 1:
                     reward_deception(position, place, goal, mpe2, rewards, distance)
@@ -105,26 +130,20 @@ def play_changed(
                 for i in range(agents):
                     total[i] += rewards[0, i]
                 if keep:
-                    for i in range(agents):
-                        for d in range(2):
-                            states[e, t + 1, i, d], states[e, t + 1, i, 2 + d] = position[0, i, d], velocity[0, i, d]
-                        states[e, t + 1, i, 4] = total[i]
+                    _keep_state(e, t + 1, position, velocity, total, states)
             score = 0.0
             for i in range(agents):
                 score += weights[i] * total[i]
         if keep:
             scores[e] = score
-        else:
-            difference = score - scores[e]
-            differences[e] = difference
-            added += difference
-            squares += difference * difference
-            if e + 1 == look and e + 1 < episodes:
-                look *= 2
-                mean = added / (e + 1)
-                spread = np.sqrt(max(squares / (e + 1) - mean * mean, 0.0) / (e + 1))
-                if not mean + certainty * spread >= limit:
-                    return e + 1
+            continue
+        differences[e] = score - scores[e]
+        added += differences[e]
+        squares += differences[e] * differences[e]
+        if e + 1 == look and e + 1 < episodes:
+            look *= 2
+            if _is_hopeless(added, squares, e + 1, limit, certainty):
+                return e + 1
     return episodes
 
 
@@ -136,11 +155,11 @@ class World:
     landmarks: int
     horizon: int
     collide: bool
-    position_first: bool
+    mpe2: bool  # the order of physics and the rewards of that package
 
 
 class Arena:
-    """A team's trees and the episodes that they have played; a score is the returns times given weights."""
+    """A team's trees and the episodes that they have played; a score is the returns times the weights."""
 
     def __init__(
         self,
@@ -151,7 +170,7 @@ class Arena:
         seeds: np.ndarray,
         weights: np.ndarray,
     ) -> None:
-        """The network, if there is one, plays agent 0; trees play everybody else."""
+        """The network, if there is one, plays agent 0; trees play all others."""
         agents, landmarks = world.agents, world.landmarks
         hidden, episodes, horizon = (0 if network is None else 1), len(seeds), world.horizon
         team, features = agents - hidden, max(vocabulary.plain)
@@ -159,7 +178,7 @@ class Arena:
         self._network = network or none * 3
         self._tables = vocabulary.tables()
         self._world = (
-            np.array([hidden, world.collide, world.position_first]),
+            np.array([hidden, world.collide, world.mpe2]),
             np.empty((episodes, landmarks, 2)),
             np.empty(episodes, int),
         )
@@ -179,16 +198,16 @@ class Arena:
 
     @property
     def returns(self) -> np.ndarray:
-        """What everybody got, [E, N]."""
+        """All agents' returns, [E, N]."""
         return self.states[:, -1, :, 4]
 
     def compare(self, trees: Packed, changed: np.ndarray, limit: float) -> np.ndarray:
-        """Paired differences of the score, candidate less incumbent; of all episodes unless it is beaten before."""
+        """Paired differences of the score, these trees less the arena's; fewer than all episodes if hopeless."""
         out = np.empty(len(self))
         return out[: self._run(trees, changed, False, limit, out)]
 
     def adopt(self, trees: Packed, changed: np.ndarray) -> None:
-        """Make the candidate the incumbent."""
+        """Make these trees the arena's."""
         self.trees = trees
         self._run(trees, changed, True, 0.0, self.scores)
         if not np.isfinite(self.scores).all():
@@ -196,7 +215,7 @@ class Arena:
 
     def _run(self, trees: Packed, changed: np.ndarray, keep: bool, limit: float, out: np.ndarray) -> int:
         log = self.views, self.played, self.states, self.scores
-        known: list[Any] = [
+        arguments: list[Any] = [
             *self._world,
             *log,
             self._weights,
@@ -206,4 +225,4 @@ class Arena:
             *self._network,
             *(changed, keep, limit, FIRST_LOOK, CERTAINTY, out),
         ]
-        return play_changed(*known)
+        return play_changed(*arguments)

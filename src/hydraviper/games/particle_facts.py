@@ -1,4 +1,4 @@
-"""What is true of every observation in the particle worlds, whatever their parameters: for proofs."""
+"""What is true of every observation in the particle worlds, for proofs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ AXES = ("x", "y")
 
 
 def farthest(horizon: int, force: float, time_step: float, damping: float) -> tuple[float, float]:
-    """How far from the middle and how fast an agent can be, if it starts within 1 and a force always pushes."""
+    """The largest coordinate and speed of an agent that starts at rest within [-1, 1] under a constant force."""
     position, speed = 1.0, 0.0
     for _ in range(horizon):
         speed = speed * (1.0 - damping) + force * time_step
         position += speed * time_step
-    # a little more than physics allows, for what floating point rounds
+    # a little more than physics allows, because floating point rounds
     return position * (1 + 1e-6), speed * (1 + 1e-6)
 
 
 def navigation(agents: int, position: float, speed: float) -> Knowledge:
-    """Cooperative navigation: who sees what where, for agents within a position and a speed."""
+    """Cooperative navigation, for agents whose coordinates and speeds stay within these limits."""
     domains = (
         Domain(("position *",), least=-position, most=position),
         Domain(("velocity *",), least=-speed, most=speed),
@@ -55,7 +55,7 @@ def navigation(agents: int, position: float, speed: float) -> Knowledge:
 
 
 def deception(defenders: Sequence[int], landmarks: int, position: float) -> Knowledge:
-    """Physical deception: defenders, by their numbers, see everything relative to themselves."""
+    """Physical deception, for the defenders of these numbers, who see everything relative to themselves."""
     domains = (
         Domain(("goal d*", *(f"landmark {k} d*" for k in range(landmarks))), least=-position - 1, most=position + 1),
         Domain(

@@ -1,4 +1,4 @@
-"""Scripted play for the particle worlds: yardsticks to measure against, and adversaries that do not learn."""
+"""Scripted policies for the particle worlds: yardsticks, rules for defenders, and adversaries that do not learn."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ COAST = 0.1  # how far an agent's speed still carries it, in seconds
 
 @dataclass(frozen=True)
 class Script:
-    """One agent's rule: where it wants to be, relative to itself, from what it sees."""
+    """One agent's rule: go to a point that depends on what it sees."""
 
-    aim: Callable[[np.ndarray], np.ndarray]  # [B, F] -> [B, 2]
+    aim: Callable[[np.ndarray], np.ndarray]  # [B, F] -> [B, 2], relative to the agent
 
     def predict(self, features: np.ndarray) -> np.ndarray:
-        """Move along the longer way; stay when there."""
+        """Move along the axis on which the point is farther away; stay when there."""
         wish = self.aim(features)
         sideways = np.abs(wish[:, 0]) >= np.abs(wish[:, 1])
         move = np.where(sideways, np.where(wish[:, 0] < 0, 1, 2), np.where(wish[:, 1] < 0, 3, 4))
@@ -53,7 +53,7 @@ class Staying:
 
 
 def navigators(count: int) -> dict[str, Policy]:
-    """Yardsticks for cooperative navigation, to see what a score is worth."""
+    """Yardsticks for cooperative navigation."""
     rules: dict[str, Policy] = {
         "agent i to landmark i": Scripted(tuple(Script(partial(_to_own, i=i)) for i in range(count)))
     }
@@ -64,16 +64,16 @@ def navigators(count: int) -> dict[str, Policy]:
 
 
 def defenders(count: int) -> dict[str, Mapping[int, Student]]:
-    """Rules for the defenders of physical deception, who never look at the goal: name -> their rules by agent."""
-    own = {i + 1: Script(partial(_at, i=i)) for i in range(count)}
-    rules: dict[str, Mapping[int, Student]] = {"defender i to landmark i": own}
+    """Rules for the defenders of physical deception that ignore the goal: name -> each defender's rule."""
+    fixed = {i + 1: Script(partial(_at, i=i)) for i in range(count)}
+    rules: dict[str, Mapping[int, Student]] = {"defender i to landmark i": fixed}
     if 2 <= count <= 5:
         rules["best assignment"] = {i + 1: Script(partial(_to_guarded, i=i, count=count)) for i in range(count)}
     return rules
 
 
 def adversaries(landmarks: int) -> dict[str, Mapping[int, Student]]:
-    """Scripted adversaries for physical deception: name -> their rules."""
+    """Scripted adversaries for physical deception: name -> the rule of agent 0."""
     aims = {"nearest landmark": _nearest, "midpoint": _midpoint, "where defenders crowd": _crowded}
     return {name: {0: Script(partial(aim, count=landmarks))} for name, aim in aims.items()}
 
@@ -87,14 +87,14 @@ def _to_own(seen: np.ndarray, i: int) -> np.ndarray:
 
 
 def _to_assigned(seen: np.ndarray, i: int, count: int) -> np.ndarray:
-    """The landmark that is assigned to agent i, less how far it will coast."""
+    """The landmark assigned to agent i, less how far the agent will coast."""
     landmarks = seen[:, 4 : 4 + 2 * count].reshape(-1, count, 2)
     others = seen[:, 4 + 2 * count : 2 + 4 * count].reshape(len(seen), count - 1, 2)
     return _assigned(landmarks, others, i) - COAST * seen[:, :2]
 
 
 def _to_guarded(seen: np.ndarray, i: int, count: int) -> np.ndarray:
-    """The landmark assigned to defender i, who sees the goal first, and the adversary before its mates."""
+    """The landmark assigned to defender i, whose features are the goal, landmarks, the adversary, other defenders."""
     landmarks = seen[:, 2 : 2 + 2 * count].reshape(-1, count, 2)
     mates = seen[:, 4 + 2 * count :].reshape(len(seen), count - 1, 2)
     return _assigned(landmarks, mates, i)
@@ -107,8 +107,8 @@ def _assigned(landmarks: np.ndarray, others: np.ndarray, i: int) -> np.ndarray:
     agents = np.insert(others, i, 0.0, axis=1)
     distances = np.linalg.norm(agents[:, :, None] - landmarks[:, None], axis=3)  # [B, N, N]
     totals = distances[:, np.arange(count), orders].sum(axis=2)  # [B, P]
-    own = orders[totals.argmin(axis=1), i]
-    return landmarks[np.arange(len(landmarks)), own]
+    assigned = orders[totals.argmin(axis=1), i]
+    return landmarks[np.arange(len(landmarks)), assigned]
 
 
 def _landmarks(seen: np.ndarray, count: int) -> np.ndarray:

@@ -183,6 +183,110 @@ def _bound(low, high, linear, counts, rows, between, most, unsure):
 
 
 @nb.njit(cache=True, nogil=True)
+def _member_parts(first, low, high, w0, rows, counts):
+    """The members' rows of w0 as first [H, M, A], and the least and the most that a joint action adds to a unit [H]."""
+    for m in range(counts.shape[0]):
+        for k in range(low.shape[0]):
+            least, largest = w0[rows[m], k], w0[rows[m], k]
+            for a in range(counts[m]):
+                part = w0[rows[m] + a, k]
+                first[k, m, a] = part
+                least, largest = min(least, part), max(largest, part)
+            low[k] += least
+            high[k] += largest
+
+
+@nb.njit(cache=True, nogil=True)
+def _base(base, w0, b0, joint, actions, offsets, others, index, scale):
+    """The first layer's sums [H] without the team: observations [G] and everybody else's actions."""
+    n = joint.shape[0]
+    for k in range(n):
+        index[k], scale[k] = k, joint[k]
+    for i in range(actions.shape[0]):
+        if others[i]:
+            index[n], scale[n] = offsets[i] + actions[i], 1.0
+            n += 1
+    _pad(index, scale, n)
+    _copy(base, b0)
+    _add_rows(base, w0, index, scale, n)
+
+
+@nb.njit(cache=True, nogil=True)
+def _split_units(base, first, low, high, counts, index, scale, between, most, active):
+    """Sort the first layer's units by what the team can do about them; how many are always on, how many switch.
+
+    `index` and `scale` get those that are always on, `between`, `most` and `active` [unit, joint action] those that
+    some joint action switches; those that are always off are left out.
+    """
+    sure, unsure = 0, 0
+    for k in range(base.shape[0]):
+        if base[k] + low[k] >= 0.0:
+            index[sure], scale[sure] = k, base[k]
+            sure += 1
+        elif not base[k] + high[k] <= 0.0:  # what is not a number must not be lost
+            between[unsure], most[unsure] = k, base[k] + high[k]
+            _spread(active[unsure], base[k], first[k], counts)
+            _relu_all(active[unsure])
+            unsure += 1
+    _pad(index, scale, sure)
+    return sure, unsure
+
+
+@nb.njit(cache=True, nogil=True)
+def _linear_parts(linear, w0, w1, rows, counts, index, scale, sure):
+    """What each member's action adds to the second layer through the units that are always on, [M, A, W]."""
+    for m in range(counts.shape[0]):
+        for a in range(counts[m]):
+            for n in range(w1.shape[1]):
+                linear[m, a, n] = 0.0
+            row = w0[rows[m] + a]
+            for n in range(sure):
+                scale[n] = row[index[n]]
+            _add_rows(linear[m, a], w1, index, scale, sure)
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_outputs(
+    out, w1, w2, b2, start, least, largest, linear, counts,
+    active, between, unsure, upto, scale, total, parts, on_parts, on,
+):  # fmt: skip
+    """Add the last layer's value of each joint action to out [J']; units of the second layer are sorted as before.
+
+    Those that are always on are summed in `constant`, `on_parts` [M, A] and `on` [switching units of the first layer].
+    """
+    constant = b2[0]
+    for u in range(unsure + 8):
+        on[u] = 0.0
+    for n in range(unsure, unsure + 8):
+        scale[n] = 0.0
+    for m in range(counts.shape[0]):
+        for a in range(counts[m]):
+            on_parts[m, a] = 0.0
+    for n in range(w1.shape[1]):
+        weight = w2[n, 0]
+        if least[n] >= 0.0:
+            constant += weight * start[n]
+            for m in range(counts.shape[0]):
+                for a in range(counts[m]):
+                    on_parts[m, a] += weight * linear[m, a, n]
+            for u in range(unsure):
+                on[u] += weight * w1[between[u], n]
+        elif not largest[n] <= 0.0:
+            for m in range(counts.shape[0]):
+                for a in range(counts[m]):
+                    parts[m, a] = linear[m, a, n]
+            for u in range(unsure):
+                scale[u] = w1[between[u], n]
+            _spread(total, start[n], parts, counts)
+            _add_rows(total, active, upto, scale, unsure)
+            _add_relu(out, total, weight)
+    _spread(total, constant, on_parts, counts)
+    _add_rows(total, active, upto, on, unsure)
+    for j in range(out.shape[0]):
+        out[j] += total[j]
+
+
+@nb.njit(cache=True, nogil=True)
 def add_joint_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, b2, out):
     """Add a critic's value of each joint action of the team to out [B, J'] (last member's action fastest, J' >= J).
 
@@ -192,88 +296,31 @@ def add_joint_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, 
     holds for the second layer. Only units that some joint action switches are looked at for each of them.
     """
     hidden, width, members, joints = b0.shape[0], b1.shape[0], team.shape[0], out.shape[1]
-    others = np.ones(actions.shape[1], np.bool_)
-    first = np.zeros((hidden, members, counts.max()), np.float32)  # the members' rows of w0, hidden unit first
-    low, high = np.zeros(hidden, np.float32), np.zeros(hidden, np.float32)
+    others, rows = np.ones(actions.shape[1], np.bool_), np.empty(members, np.int64)
     for m in range(members):
-        others[team[m]] = False
-        for k in range(hidden):
-            least_part, largest_part = w0[offsets[team[m]], k], w0[offsets[team[m]], k]
-            for a in range(counts[m]):
-                part = w0[offsets[team[m]] + a, k]
-                first[k, m, a] = part
-                least_part, largest_part = min(least_part, part), max(largest_part, part)
-            low[k] += least_part
-            high[k] += largest_part
+        others[team[m]], rows[m] = False, offsets[team[m]]
+    first = np.zeros((hidden, members, counts.max()), np.float32)
+    low, high = np.zeros(hidden, np.float32), np.zeros(hidden, np.float32)
+    _member_parts(first, low, high, w0, rows, counts)
+    # room to work in, used again for every row
     room = max(hidden, joint.shape[1] + actions.shape[1]) + 8
-    index, scale = np.zeros(room, np.int64), np.zeros(room, np.float32)
-    upto, between, most = np.arange(room), np.empty(hidden, np.int64), np.empty(hidden, np.float32)
-    base, start = np.empty(hidden, np.float32), np.empty(width, np.float32)
-    least, largest = np.empty(width, np.float32), np.empty(width, np.float32)
+    index, scale, upto = np.zeros(room, np.int64), np.zeros(room, np.float32), np.arange(room)
+    base, between, most = np.empty(hidden, np.float32), np.empty(hidden, np.int64), np.empty(hidden, np.float32)
+    start, least, largest = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
     linear = np.empty((members, counts.max(), width), np.float32)
-    parts = np.zeros((members, counts.max()), np.float32)
-    steady, steady_parts = np.zeros(hidden + 8, np.float32), np.zeros((members, counts.max()), np.float32)
-    active = np.zeros((hidden + 8, joints), np.float32)  # the unsure units' outputs per joint action
+    parts, on_parts = np.zeros((members, counts.max()), np.float32), np.zeros((members, counts.max()), np.float32)
+    on, active = np.zeros(hidden + 8, np.float32), np.zeros((hidden + 8, joints), np.float32)
     total = np.zeros(joints, np.float32)
     for b in range(joint.shape[0]):
-        _copy(base, b0)
-        n = joint.shape[1]
-        for k in range(n):
-            index[k], scale[k] = k, joint[b, k]
-        for i in range(actions.shape[1]):
-            if others[i]:
-                index[n], scale[n] = offsets[i] + actions[b, i], 1.0
-                n += 1
-        _pad(index, scale, n)
-        _add_rows(base, w0, index, scale, n)
-        sure, unsure = 0, 0
-        for k in range(hidden):
-            if base[k] + low[k] >= 0.0:
-                index[sure], scale[sure] = k, base[k]
-                sure += 1
-            elif not base[k] + high[k] <= 0.0:  # what is not a number must not be lost
-                between[unsure], most[unsure] = k, base[k] + high[k]
-                _spread(active[unsure], base[k], first[k], counts)
-                _relu_all(active[unsure])
-                unsure += 1
-        _pad(index, scale, sure)
+        _base(base, w0, b0, joint[b], actions[b], offsets, others, index, scale)
+        sure, unsure = _split_units(base, first, low, high, counts, index, scale, between, most, active)
         _copy(start, b1)
         _add_rows(start, w1, index, scale, sure)
-        for m in range(members):
-            for a in range(counts[m]):
-                steady_parts[m, a] = 0.0
-                for n in range(width):
-                    linear[m, a, n] = 0.0
-                row = w0[offsets[team[m]] + a]
-                for n in range(sure):
-                    scale[n] = row[index[n]]
-                _add_rows(linear[m, a], w1, index, scale, sure)
+        _linear_parts(linear, w0, w1, rows, counts, index, scale, sure)
         _copy(least, start)
         _copy(largest, start)
         _bound(least, largest, linear, counts, w1, between, most, unsure)
-        constant = b2[0]
-        for u in range(unsure + 8):
-            steady[u] = 0.0
-        _pad(index, scale, unsure)
-        for n in range(width):
-            weight = w2[n, 0]
-            if least[n] >= 0.0:  # on, whatever the team does
-                constant += weight * start[n]
-                for m in range(members):
-                    for a in range(counts[m]):
-                        steady_parts[m, a] += weight * linear[m, a, n]
-                for u in range(unsure):
-                    steady[u] += weight * w1[between[u], n]
-            elif not largest[n] <= 0.0:
-                for m in range(members):
-                    for a in range(counts[m]):
-                        parts[m, a] = linear[m, a, n]
-                for u in range(unsure):
-                    scale[u] = w1[between[u], n]
-                _spread(total, start[n], parts, counts)
-                _add_rows(total, active, upto, scale, unsure)
-                _add_relu(out[b], total, weight)
-        _spread(total, constant, steady_parts, counts)
-        _add_rows(total, active, upto, steady, unsure)
-        for j in range(joints):
-            out[b, j] += total[j]
+        _add_outputs(
+            out[b], w1, w2, b2, start, least, largest, linear, counts,
+            active, between, unsure, upto, scale, total, parts, on_parts, on,
+        )  # fmt: skip

@@ -34,8 +34,8 @@ def draw(seeds, positions, landmarks, goals):
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
-def move(positions, velocities, actions, collide, position_first, force):
-    """Forces, then velocity and position in the chosen order, for every episode; force [N, 2] is room to work in."""
+def move(positions, velocities, actions, collide, mpe2, force):
+    """Forces, then velocity and position (mpe2: position first), for every episode; force [N, 2] is room to work in."""
     agents = positions.shape[1]
     for b in range(positions.shape[0]):
         for i in range(agents):
@@ -62,36 +62,42 @@ def move(positions, velocities, actions, collide, position_first, force):
                 old = velocities[b, i, d]
                 new = old * (1.0 - DAMPING) + force[i, d] * TIME_STEP
                 velocities[b, i, d] = new
-                positions[b, i, d] += (old if position_first else new) * TIME_STEP
+                positions[b, i, d] += (old if mpe2 else new) * TIME_STEP
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _look_around(row, column, positions, landmarks, b, i):
+    """Write where landmarks and other agents lie as seen by agent i, from a column on; the first column behind."""
+    x, y = positions[b, i, 0], positions[b, i, 1]
+    for k in range(landmarks.shape[1]):
+        row[column], row[column + 1] = landmarks[b, k, 0] - x, landmarks[b, k, 1] - y
+        column += 2
+    for j in range(positions.shape[1]):
+        if j != i:
+            row[column], row[column + 1] = positions[b, j, 0] - x, positions[b, j, 1] - y
+            column += 2
+    return column
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
 def observe_navigation(positions, velocities, landmarks, out):
     """Write [N, B, F]: velocity, position, landmarks relative, others relative; communication stays 0."""
-    episodes, agents = positions.shape[0], positions.shape[1]
-    for i in range(agents):
-        for b in range(episodes):
-            x, y = positions[b, i, 0], positions[b, i, 1]
+    for i in range(positions.shape[1]):
+        for b in range(positions.shape[0]):
             row = out[i, b]
             row[0], row[1] = velocities[b, i, 0], velocities[b, i, 1]
-            row[2], row[3] = x, y
-            column = 4
-            for k in range(agents):
-                row[column] = landmarks[b, k, 0] - x
-                row[column + 1] = landmarks[b, k, 1] - y
-                column += 2
-            for j in range(agents):
-                if j != i:
-                    row[column] = positions[b, j, 0] - x
-                    row[column + 1] = positions[b, j, 1] - y
-                    column += 2
+            row[2], row[3] = positions[b, i, 0], positions[b, i, 1]
+            column = _look_around(row, 4, positions, landmarks, b, i)
             for c in range(column, out.shape[2]):
                 row[c] = 0.0
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
-def reward_navigation(positions, landmarks, of_package, rewards):
-    """Minus the landmarks' distances to their nearest agent, minus collisions (original: itself included)."""
+def reward_navigation(positions, landmarks, mpe2, rewards):
+    """Minus the landmarks' distances to their nearest agent, minus collisions.
+
+    Originally every agent collides with itself as well; mpe2 leaves that out and halves the sum.
+    """
     agents = positions.shape[1]
     for b in range(positions.shape[0]):
         distances = 0.0
@@ -109,35 +115,23 @@ def reward_navigation(positions, landmarks, of_package, rewards):
                 dy = positions[b, i, 1] - positions[b, j, 1]
                 if np.sqrt(dx * dx + dy * dy) < 2.0 * AGENT_SIZE:
                     collisions += 1.0
-            rewards[b, i] = -0.5 * (distances + collisions - 1.0) if of_package else -distances - collisions
+            rewards[b, i] = -0.5 * (distances + collisions - 1.0) if mpe2 else -distances - collisions
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
 def observe_deception(positions, landmarks, goals, adversary, defenders):
     """Write the adversary's [B, F] and the defenders' [N - 1, B, F + 2] views; only defenders see the goal."""
-    agents = positions.shape[1]
     for b in range(positions.shape[0]):
-        for i in range(agents):
-            x, y = positions[b, i, 0], positions[b, i, 1]
-            row = adversary[b] if i == 0 else defenders[i - 1, b]
-            column = 0
+        for i in range(positions.shape[1]):
+            row, column = (adversary[b], 0) if i == 0 else (defenders[i - 1, b], 2)
             if i > 0:
-                row[0] = landmarks[b, goals[b], 0] - x
-                row[1] = landmarks[b, goals[b], 1] - y
-                column = 2
-            for k in range(landmarks.shape[1]):
-                row[column] = landmarks[b, k, 0] - x
-                row[column + 1] = landmarks[b, k, 1] - y
-                column += 2
-            for j in range(agents):
-                if j != i:
-                    row[column] = positions[b, j, 0] - x
-                    row[column + 1] = positions[b, j, 1] - y
-                    column += 2
+                row[0] = landmarks[b, goals[b], 0] - positions[b, i, 0]
+                row[1] = landmarks[b, goals[b], 1] - positions[b, i, 1]
+            _look_around(row, column, positions, landmarks, b, i)
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
-def reward_deception(positions, landmarks, goals, of_package, rewards, adversary_distance):
+def reward_deception(positions, landmarks, goals, mpe2, rewards, adversary_distance):
     """Defenders: the adversary's distance to the goal minus their nearest one's. Adversary: minus its own."""
     for b in range(positions.shape[0]):
         goal = landmarks[b, goals[b]]
@@ -149,7 +143,7 @@ def reward_deception(positions, landmarks, goals, of_package, rewards, adversary
                 own = distance
             else:
                 nearest = min(nearest, distance)
-        rewards[b, 0] = -own if of_package else -own * own
+        rewards[b, 0] = -own if mpe2 else -own * own
         for i in range(1, positions.shape[1]):
             rewards[b, i] = own - nearest
         adversary_distance[b] += own

@@ -1,0 +1,88 @@
+"""What the agents of particle worlds see: the names of their features, and derived ones worth asking for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from hydraviper.data import Agent, Derived, Term
+
+ACTIONS = ("stay", "left", "right", "down", "up")
+COASTING = (3, 5, 8)  # how many times the way to a landmark is set against an agent's speed
+
+
+def navigator(i: int, agents: int) -> Agent:
+    """An agent of cooperative navigation, among as many landmarks as agents."""
+    others = [f"agent {j}" for j in range(agents) if j != i]
+    features = (
+        *("velocity x", "velocity y", "position x", "position y"),
+        *_pairs(*(f"landmark {k}" for k in range(agents)), *others),
+        *(f"{other} word {w}" for other in others for w in (0, 1)),
+    )
+    return Agent(f"agent-{i}", features, ACTIONS)
+
+
+def deceiver(i: int, names: Sequence[str], landmarks: int) -> Agent:
+    """An agent of physical deception: the adversary is number 0, the others see the goal as well."""
+    goal = ["goal"] if i > 0 else []
+    others = [name.replace("-", " ") for j, name in enumerate(names) if j != i]
+    return Agent(names[i], _pairs(*goal, *(f"landmark {k}" for k in range(landmarks)), *others), ACTIONS)
+
+
+def _pairs(*names: str) -> tuple[str, ...]:
+    return tuple(f"{name} {axis}" for name in names for axis in ("dx", "dy"))
+
+
+def derived(agent: Agent, landmarks: int) -> tuple[Derived, ...]:
+    """Numbers that help to divide landmarks among agents, and to stop at one where agents see their velocity."""
+    first_columns = {name.removesuffix(" dx"): k for k, name in enumerate(agent.features) if name.endswith(" dx")}
+    marks = [first_columns.pop(f"landmark {k}") for k in range(landmarks)]
+    first_columns.pop("goal", None)
+    return _dividing(marks, first_columns) + (_coasting(marks) if "velocity x" in agent.features else ())
+
+
+def _dividing(landmarks: Sequence[int], others: Mapping[str, int]) -> tuple[Derived, ...]:
+    """What tells who should take which landmark, from the first columns of landmarks and of other agents.
+
+    Per landmark: its distance, how much farther each other agent is from it, along which axis it is farther away. Per
+    two landmarks: how much farther the first is, and how much longer two ways are, one's own to the first and another
+    agent's to the second, than swapped.
+    """
+    features = []
+    for k, at in enumerate(landmarks):
+        features.append(Derived(f"distance to landmark {k}", (_distance(at),)))
+        for name, other in others.items():
+            terms = _distance(at, other), _distance(at, sign=-1)
+            features.append(Derived(f"{name}'s distance to landmark {k} less own", terms))
+        features.append(Derived(f"landmark {k} |dx| less |dy|", (Term("size", (at,)), Term("size", (at + 1,), -1))))
+    for (k, first), (m, second) in combinations(enumerate(landmarks), 2):
+        terms = _distance(first), _distance(second, sign=-1)
+        features.append(Derived(f"distance to landmark {k} less to landmark {m}", terms))
+        for name, other in others.items():
+            here = _distance(first), _distance(second, other)
+            swapped = _distance(second, sign=-1), _distance(first, other, sign=-1)
+            features.append(Derived(f"landmark {k} here and {m} for {name} less swapped", here + swapped))
+    return tuple(features)
+
+
+def _coasting(landmarks: Sequence[int]) -> tuple[Derived, ...]:
+    """Where a landmark will lie as seen from where an agent's speed carries it, some of it braked away.
+
+    An agent that does nothing coasts 0.3 seconds of its speed: 3 times the way less the speed is 0 where it would stop
+    just there. Larger multiples leave room for braking.
+    """
+    return tuple(
+        Derived(
+            f"{n} times landmark {k} d{axis} less velocity {axis}",
+            (*(Term("value", (at + d,)),) * n, Term("value", (d,), -1)),
+        )
+        for k, at in enumerate(landmarks)
+        for d, axis in enumerate("xy")
+        for n in COASTING
+    )
+
+
+def _distance(point: int, other: int | None = None, sign: int = 1) -> Term:
+    """How far away a point is, from oneself or from another one, by their first columns."""
+    columns = (point, point + 1) if other is None else (point, point + 1, other, other + 1)
+    return Term("distance", columns, sign)
