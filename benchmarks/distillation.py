@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from hydraviper.algorithm import Distilled, distill
-from hydraviper.data import Ledger
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts import store
 from hydraviper.experts.networks import NetworkExpert
 from hydraviper.games.catalogue import make
+from hydraviper.ledger import Ledger
 from hydraviper.protocols import Game
 from hydraviper.settings import Settings
 

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 import hydraviper
-from hydraviper.data import Dataset, Ledger
+from hydraviper.dataset import Dataset
 from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.local_q import LocalQExpert
 from hydraviper.games import catalogue
+from hydraviper.ledger import Ledger
 from hydraviper.runs import distil as runs
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import PARTITIONS

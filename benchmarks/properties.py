@@ -16,7 +16,9 @@ from pathlib import Path
 
 import hydraviper
 from hydraviper.games import catalogue
-from hydraviper.runs.price import answers_to_json, price
+from hydraviper.records import to_json
+from hydraviper.runs.price import price
+from hydraviper.runs.verify import property_answers
 from hydraviper.verify.constraints import Constraints
 from hydraviper.verify.obligations import obligations_for
 from hydraviper.verify.prover.proof import verify
@@ -57,7 +59,7 @@ def main() -> None:
         distilled = time.perf_counter() - start
         answers = verify(rules, made)
         each = not given.together
-        costs = price(game, expert, settings, variant, engine, keeping, made, episodes, each)
+        costs = price(game, expert, settings, variant, engine, keeping, made, episodes=episodes, each=each)
     expert_name = "shipped" if given.expert is None else given.expert.name
     result = {
         "game": game.name,
@@ -68,8 +70,8 @@ def main() -> None:
             str(given.expert), expert_name
         ),
         "seconds": {"constrained distillation": distilled, "all": time.perf_counter() - start},
-        "answers": answers_to_json(rules, answers),
-        "price": costs,
+        "answers": to_json(property_answers(rules, answers)),
+        "price": to_json(costs),
     }
     name = game.name + ("" if given.depth == 4 else f"-depth-{given.depth}")
     name += "" if given.features == "plain" else f"-{given.features}"

@@ -23,9 +23,11 @@ import numpy as np
 import hydraviper
 from hydraviper.data import Estimate
 from hydraviper.games import catalogue
+from hydraviper.records import to_json
 from hydraviper.refine.records import RefineSettings
 from hydraviper.refine.search import refine
-from hydraviper.runs import distil as runs
+from hydraviper.runs.distil import refinement
+from hydraviper.runs.run import trees_of
 from hydraviper.trees import file
 
 FOLDER = Path("results/refine")
@@ -86,17 +88,9 @@ def _distilled(game: Any, expert: Any, engine: Any, seed: int, label: str) -> di
     path = FOLDER / "trees" / f"{label}-{seed}.json"
     if path.exists():
         return hydraviper.load_trees(path).students(game)
-    suits = game.recommended
-    settings = hydraviper.Settings(
-        seed=seed,
-        train_budget=suits.low[0],
-        valid_budget=suits.low[1],
-        rollouts_per_iteration=suits.rollouts_per_iteration,
-        ucb_scale=suits.ucb_scale,
-    )
+    settings = hydraviper.settings_for(game.recommended, seed=seed)
     result = hydraviper.distill(game, expert, settings, engine=engine)
-    run = runs.Run(game, expert, hydraviper.VARIANTS["hydraviper"], settings)
-    file.save(runs.trees_of(run, result, None), path)
+    file.save(trees_of(result), path)
     return hydraviper.load_trees(path).students(game)
 
 
@@ -113,7 +107,7 @@ def _cell(
     busy = time.process_time()
     found = refine(game, expert, students, engine, RefineSettings(features=features, seed=seed, **limit))
     busy = time.process_time() - busy
-    fields = runs.refined_fields(game, expert, found, engine, arguments.episodes, 0)
+    fields = to_json(refinement(game, expert, found, engine, arguments.episodes))
     cell = {"game": label, "seed": seed, "features": features, "limit": words, "processor_seconds": busy, **fields}
     file.write_whole(path, json.dumps(cell, indent=1))
     trees = {game.agents[i].name: tree.to_json() for i, tree in found.students.items()}

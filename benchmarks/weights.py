@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 import hydraviper
-from hydraviper.data import Dataset, Observations
+from hydraviper.data import Observations
+from hydraviper.dataset import Dataset
 from hydraviper.steps import resample
 from hydraviper.steps.task import Task
 from hydraviper.studies import statistics
@@ -126,9 +127,9 @@ def compare(game: Any, expert: Any, settings: hydraviper.Settings, seeds: int, e
     scores: dict[str, dict[int, float]] = {name: {} for name in ARMS}
     expert_score = None
     for seed, (name, variant) in itertools.product(range(seeds), ARMS.items()):
-        students = hydraviper.distill(game, expert, replace(settings, seed=seed), variant, engine).profile.students
-        fields = hydraviper.evaluate(game, expert, students, engine, episodes=episodes)
-        scores[name][seed], expert_score = fields["score"]["mean"], fields["expert"]["mean"]
+        result = hydraviper.distill(game, expert, replace(settings, seed=seed), variant, engine)
+        summary = hydraviper.evaluate(result, episodes=episodes, engine=engine)
+        scores[name][seed], expert_score = summary.score.mean, summary.expert.mean
     sign = -1 if game.score.lower_is_better else 1
     rows = {}
     for name, own in scores.items():

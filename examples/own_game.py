@@ -82,5 +82,5 @@ class Dispatcher:
 game, expert = Lifts(), Dispatcher()
 settings = hydraviper.Settings(train_budget=40, valid_budget=60, iterations=10, rollouts_per_iteration=20, depth=2)
 result = hydraviper.distill(game, expert, settings)
-scores = hydraviper.evaluate(game, expert, result.profile.students, hydraviper.LocalEngine(lambda: game), episodes=200)
-print(f"{game.score.name}: trees {scores['score']['mean']:.1f}, expert {scores['expert']['mean']:.1f}")
+scores = hydraviper.evaluate(result, episodes=200)
+print(f"{game.score.name}: trees {scores.score:.1f}, expert {scores.expert:.1f}")

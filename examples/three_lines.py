@@ -6,9 +6,8 @@ game = hydraviper.make("cooperative-navigation")
 expert = hydraviper.shipped_expert(game)
 result = hydraviper.distill(game, expert, hydraviper.Settings(train_budget=100, valid_budget=200, iterations=20))
 
-engine = hydraviper.LocalEngine(lambda: game)
-scores = hydraviper.evaluate(game, expert, result.profile.students, engine, episodes=500)
-print(f"{game.score.name}: trees {scores['score']['mean']:.1f}, expert {scores['expert']['mean']:.1f}")
+scores = hydraviper.evaluate(result, episodes=500)
+print(f"{game.score.name}: trees {scores.score:.1f}, expert {scores.expert:.1f}")
 
 for agent, tree in result.profile.students.items():
     print(f"{game.agents[agent].name}: {tree.leaves} leaves, {tree.depth} questions at most")

@@ -4,30 +4,25 @@ Three lines from game and expert to trees:
 
     game = hydraviper.make("cooperative-navigation")
     expert = hydraviper.shipped_expert(game)
-    trees = hydraviper.distill(game, expert).profile
+    result = hydraviper.distill(game, expert)  # result.profile is a policy: act(observations)
+
+What `distill` returns, a run's folder or a trees.json can then be scored, saved, explained, proved, repaired, refined
+and exported: `evaluate`, `save_run`, `explain`, `verify`, `repair`, `refine`, `export`.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from hydraviper.kernels import cache as kernel_cache
 
 if TYPE_CHECKING:
     from hydraviper.algorithm import Distilled, distill
-    from hydraviper.data import (
-        Agent,
-        Dataset,
-        Estimate,
-        InputError,
-        JobError,
-        Ledger,
-        Recommended,
-        Rollouts,
-        Score,
-        Team,
-    )
+    from hydraviper.data import Agent, Estimate, InputError, JobError, Recommended, Rollouts, Score, Team
+    from hydraviper.dataset import Dataset
     from hydraviper.engines.local import LocalEngine
     from hydraviper.experts.local_q import LocalQ, LocalQExpert
     from hydraviper.experts.networks import CriticExpert, NetworkExpert
@@ -35,13 +30,21 @@ if TYPE_CHECKING:
     from hydraviper.experts.store import save as save_expert
     from hydraviper.experts.store import shipped as shipped_expert
     from hydraviper.games.catalogue import make
+    from hydraviper.ledger import Ledger
     from hydraviper.profile import Profile
     from hydraviper.protocols import Engine, Expert, Game, Policy, Student
+    from hydraviper.records import Evaluation, Summary, Verification
     from hydraviper.refine.records import Refined, RefineSettings
-    from hydraviper.refine.search import refine
     from hydraviper.rollout import play
+    from hydraviper.runs.distil import save_run
     from hydraviper.runs.evaluate import evaluate
-    from hydraviper.settings import Settings
+    from hydraviper.runs.explain import explain
+    from hydraviper.runs.export import export
+    from hydraviper.runs.refine import refine
+    from hydraviper.runs.repair import repair
+    from hydraviper.runs.run import Run, load_run
+    from hydraviper.runs.verify import verify
+    from hydraviper.settings import Settings, settings_for
     from hydraviper.trees.file import load as load_trees
     from hydraviper.trees.file import save as save_trees
     from hydraviper.trees.tree import Tree
@@ -56,6 +59,7 @@ __all__ = [
     "Distilled",
     "Engine",
     "Estimate",
+    "Evaluation",
     "Expert",
     "Game",
     "InputError",
@@ -71,44 +75,60 @@ __all__ = [
     "RefineSettings",
     "Refined",
     "Rollouts",
+    "Run",
     "Score",
     "Settings",
     "Student",
+    "Summary",
     "Team",
     "Tree",
     "Variant",
+    "Verification",
     "__version__",
     "distill",
     "evaluate",
+    "explain",
+    "export",
     "load_expert",
+    "load_run",
     "load_trees",
     "make",
     "play",
     "refine",
+    "repair",
     "save_expert",
+    "save_run",
     "save_trees",
+    "settings_for",
     "shipped_expert",
+    "verify",
 ]
 
 # Where the names live. They are looked up when first used: the command line must answer Ctrl-C and --version at once.
 _HOMES = {
     "algorithm": ("Distilled", "distill"),
-    "data": (
-        *("Agent", "Dataset", "Estimate", "InputError", "JobError"),
-        *("Ledger", "Recommended", "Rollouts", "Score", "Team"),
-    ),
+    "data": ("Agent", "Estimate", "InputError", "JobError", "Recommended", "Rollouts", "Score", "Team"),
+    "dataset": ("Dataset",),
     "engines.local": ("LocalEngine",),
-    "runs.evaluate": ("evaluate",),
     "experts.local_q": ("LocalQ", "LocalQExpert"),
     "experts.networks": ("CriticExpert", "NetworkExpert"),
     "experts.store": ("load_expert", "save_expert", "shipped_expert"),
     "games.catalogue": ("make",),
+    "ledger": ("Ledger",),
     "profile": ("Profile",),
     "protocols": ("Engine", "Expert", "Game", "Policy", "Student"),
     "refine.records": ("RefineSettings", "Refined"),
-    "refine.search": ("refine",),
+    "records": ("Evaluation", "Summary", "Verification"),
     "rollout": ("play",),
-    "settings": ("Settings",),
+    "runs.distil": ("save_run",),
+    "runs.evaluate": ("evaluate",),
+    "runs.explain": ("explain",),
+    "runs.export": ("export",),
+    "runs.refine": ("refine",),
+    "runs.repair": ("repair",),
+    "runs.run": ("Run", "load_run"),
+    "runs.verify": ("verify",),
+    "settings": ("Settings", "settings_for"),
     "trees.file": ("load_trees", "save_trees"),
     "trees.tree": ("Tree",),
     "variants": ("VARIANTS", "Variant"),
@@ -123,9 +143,17 @@ _SHORTER = {  # their names at home
 }
 
 kernel_cache.ensure()  # before the first kernel is made
-for room in ("refine",):  # loaded once, so that no later import puts the room in the place of the function of its name
-    import_module(f"hydraviper.{room}")
-    del globals()[room]
+
+
+class _Face(ModuleType):
+    """The package as users see it: importing a room does not put it in the place of the function of its name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in __all__ or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Face
 
 
 def __getattr__(name: str) -> Any:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from hydraviper.data import Dataset, Ledger, Progress, Team
+from hydraviper.data import Progress, Team
+from hydraviper.dataset import Dataset
 from hydraviper.engines.local import LocalEngine
+from hydraviper.ledger import Ledger
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, check_game, offers
+from hydraviper.records import Iteration
 from hydraviper.refine.records import Refined, RefineSettings
 from hydraviper.refine.search import refine
 from hydraviper.settings import Settings
@@ -26,6 +29,7 @@ OTHER_STARTS = 2  # of the students that were not chosen, for a search that goes
 class Distilled:
     """Coordinated students, and how they came about."""
 
+    game: Game
     profile: Profile  # the chosen students; everybody else plays the expert
     teams: tuple[Team, ...]
     choices: tuple[Choice, ...]  # per team
@@ -83,7 +87,7 @@ def distill(
     progress("selected", 1, 1)
     best = {i: tree for own, choice in zip(students, choices, strict=True) for i, tree in own[choice.chosen].items()}
     _note_unspent(ledger, settings)
-    result = Distilled(Profile(expert, best), teams, choices, ledger, settings, variant.name)  # 15
+    result = Distilled(game, Profile(expert, best), teams, choices, ledger, settings, variant.name)  # 15
     return result if settings.refine_seconds == 0 else _refined(task, result, students, progress)
 
 
@@ -129,17 +133,17 @@ def _write_line(
     ledger: Ledger, iteration: int, rollouts: int, samples: int, dropped: float, accuracy: dict[str, float]
 ) -> None:
     spent = {
-        step: seconds - sum(line["seconds"][step] for line in ledger.lines) for step, seconds in ledger.seconds.items()
+        step: seconds - sum(line.seconds[step] for line in ledger.lines) for step, seconds in ledger.seconds.items()
     }
     ledger.write(
-        {
-            "iteration": iteration,
-            "rollouts": rollouts,
-            "samples": samples,
-            "dropped": None if math.isinf(dropped) else int(dropped),
-            "accuracy": accuracy,
-            "seconds": spent,
-        }
+        Iteration(
+            iteration=iteration,
+            rollouts=rollouts,
+            samples=samples,
+            dropped=None if math.isinf(dropped) else int(dropped),
+            accuracy=dict(accuracy),
+            seconds=spent,
+        )
     )
 
 

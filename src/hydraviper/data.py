@@ -1,4 +1,4 @@
-"""The records that travel between the rooms: frozen, checked, shapes written beside the fields.
+"""The values that travel between the rooms: frozen, checked, shapes written beside the fields.
 
 B = episodes played at once, E = episodes, T = steps of an episode, S = samples (rows), N = agents,
 F_i = features of agent i, A = agents of a team.
@@ -6,15 +6,12 @@ F_i = features of agent i, A = agents of a team.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -158,8 +155,8 @@ class Score:
     def of(self, returns: np.ndarray) -> np.ndarray:
         """Score every episode from its agents' returns, [E, N] -> [E]."""
         total = np.zeros(len(returns))
-        for weight, own in zip(self.weights, np.asarray(returns, np.float64).T, strict=True):
-            total += weight * own  # one after the other: the order in a matrix product depends on the processor
+        for weight, column in zip(self.weights, np.asarray(returns, np.float64).T, strict=True):
+            total += weight * column  # one after the other: the order in a matrix product depends on the processor
         return total + self.offset
 
     def better(self, first: float, second: float) -> bool:
@@ -190,6 +187,18 @@ class Rollouts:
     # [E, T] the score of each step, if the game has a clock; not a number after an episode's end
     trace: np.ndarray | None = None
 
+    def __post_init__(self) -> None:
+        shapes = {"returns": self.returns, "trace": self.trace, **self.measures}
+        wrong = [name for name, array in shapes.items() if array is not None and len(array) != self.episodes]
+        samples = int(self.lengths.sum())
+        rows = {
+            "rewards": self.rewards,
+            **{f"observations {i}": seen for i, seen in enumerate(self.observations or ())},
+        }
+        wrong += [name for name, array in rows.items() if array is not None and len(array) != samples]
+        if wrong:
+            raise ValueError(f"{self.episodes} episodes of {samples} steps do not fit {', '.join(wrong)}")
+
     @property
     def episodes(self) -> int:
         """How many episodes there are."""
@@ -214,74 +223,6 @@ class Rollouts:
             trace=np.concatenate(traces) if traces else None,
             rewards=np.concatenate(paid) if len(paid) == len(parts) else None,
         )
-
-
-class Rows:
-    """An array that grows at the end without being copied each time."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        self._array = np.empty((0, *shape), dtype)
-        self._count = 0
-
-    def append(self, rows: np.ndarray) -> None:
-        """Add rows behind the others; the room doubles when it is full."""
-        needed = self._count + len(rows)
-        if needed > len(self._array):
-            grown = np.empty((max(needed, 2 * len(self._array)), *self._array.shape[1:]), self._array.dtype)
-            grown[: self._count] = self._array[: self._count]
-            self._array = grown
-        self._array[self._count : needed] = rows
-        self._count = needed
-
-    @property
-    def array(self) -> np.ndarray:
-        """What was added so far (a view)."""
-        return self._array[: self._count]
-
-
-class Dataset:
-    """What a team has seen: every agent's observation, the expert's actions and, once weighed, the weights."""
-
-    def __init__(self, team: Team, features: Sequence[int]) -> None:
-        self.team = team
-        self.episodes = 0
-        self.first_rows = 0  # how many rows came with the first rollouts, the warm-up
-        self._observations = [Rows((size,), np.float32) for size in features]
-        self._actions = Rows((len(features),), np.int64)
-        self._weights: Rows | None = None
-        self.scratch: dict[str, Any] = {}  # what a step keeps between iterations (binned features)
-
-    def __len__(self) -> int:
-        return len(self._actions.array)
-
-    def extend(self, observations: Observations, actions: np.ndarray, episodes: int) -> None:
-        """Add the samples of some episodes, labelled with the expert's actions [S, N]."""
-        self.episodes += episodes
-        self.first_rows = self.first_rows or len(actions)
-        for rows, new in zip(self._observations, observations, strict=True):
-            rows.append(new)
-        self._actions.append(actions)
-
-    def add_weights(self, weights: np.ndarray) -> None:
-        """Add the weights [new, columns] of the samples that have none yet; they never change (Theorem 1)."""
-        if self._weights is None:
-            self._weights = Rows((weights.shape[1],), np.float64)
-        self._weights.append(weights)
-
-    @property
-    def observations(self) -> list[np.ndarray]:
-        """Per agent [S, F_i]."""
-        return [rows.array for rows in self._observations]
-
-    @property
-    def actions(self) -> np.ndarray:
-        """The expert's actions [S, N]."""
-        return self._actions.array
-
-    @property
-    def weights(self) -> np.ndarray:
-        """The weighed samples' weights, [weighed, columns]: one column for the team, or one per member."""
-        return np.empty((0, 1)) if self._weights is None else self._weights.array
 
 
 class Estimate(Struct, frozen=True):
@@ -322,44 +263,3 @@ class Estimate(Struct, frozen=True):
 
     def __str__(self) -> str:
         return format(self)
-
-
-class Ledger:
-    """Where the budget and the time went: one line per iteration, seconds per step; a file if given one."""
-
-    def __init__(self, path: Path | str | None = None) -> None:
-        self.path = None if path is None else Path(path)
-        self.lines: list[dict[str, Any]] = []
-        self.notes: list[str] = []  # what a user should know: budgets left, warm-ups cut
-        self.seconds: dict[str, float] = dict.fromkeys(STEPS, 0.0)
-        self.rollouts: dict[str, int] = {"warmup": 0, "train": 0, "valid": 0}
-        self.seconds_before = 0.0  # of these, what was spent before the run was interrupted
-        self._step: str | None = None  # under way
-
-    @contextmanager
-    def time(self, step: str) -> Iterator[None]:
-        """Charge the enclosed work to one step of the algorithm."""
-        start, self._step = time.perf_counter(), step
-        try:
-            yield
-        finally:
-            self.seconds[step] += time.perf_counter() - start
-            self._step = None
-
-    def charge(self, seconds: float) -> None:
-        """Charge work that was done before, by a run that was interrupted, to the step under way."""
-        if self._step is not None:
-            self.seconds[self._step] += seconds
-            self.seconds_before += seconds
-
-    def note(self, sentence: str) -> None:
-        """Say something once."""
-        if sentence not in self.notes:
-            self.notes.append(sentence)
-
-    def write(self, line: dict[str, Any]) -> None:
-        """Close an iteration."""
-        self.lines.append(line)
-        if self.path is not None:
-            with naming(self.path), self.path.open("a") as file:
-                file.write(json.dumps(line) + "\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from hydraviper.data import InputError
+from hydraviper.data import InputError, Recommended
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ class Settings:
         if self.refine_seconds > 0 and self.learner != "tree":
             raise InputError(f"--refine changes single trees: choose --learner tree, not {self.learner}.")
         choices = {"selection": SELECTIONS, "partition": PARTITIONS, "features": FEATURES, "learner": LEARNERS}
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
                 raise InputError(
-                    f"{_option(name)} {getattr(self, name)!r} is unknown: choose one of {', '.join(known)}."
+                    f"{_option(name)} {getattr(self, name)!r} is unknown: choose one of {', '.join(allowed)}."
                 )
 
     def to_json(self) -> dict[str, Any]:
@@ -102,10 +102,25 @@ class Settings:
     @staticmethod
     def from_json(values: dict[str, Any]) -> Settings:
         """The settings that `to_json` wrote."""
-        known = {field.name for field in fields(Settings)}
-        if unknown := sorted(set(values) - known):
+        names = {field.name for field in fields(Settings)}
+        if unknown := sorted(set(values) - names):
             raise InputError(f"unknown settings: {', '.join(unknown)}.")
         return Settings(**values)
+
+
+def settings_for(suits: Recommended, *, train: str = "low", valid: str = "low", **changes: Any) -> Settings:
+    """Settings that suit a game: its own budgets at a level (low, mid or high) each, and changes; None changes nothing.
+
+    The middle level is half of the high one.
+    """
+    budgets = {"low": suits.low, "mid": (suits.high[0] // 2, suits.high[1] // 2), "high": suits.high}
+    defaults = {
+        "ucb_scale": suits.ucb_scale,
+        "rollouts_per_iteration": suits.rollouts_per_iteration,
+        "train_budget": budgets[train][0],
+        "valid_budget": budgets[valid][1],
+    }
+    return Settings(**defaults | {name: value for name, value in changes.items() if value is not None})
 
 
 _RANGES = {

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.data import Dataset, InputError, Team
+from hydraviper.data import InputError, Team
+from hydraviper.dataset import Dataset
 from hydraviper.profile import Profile
 from hydraviper.steps import collect, partition, resample, select, train
 from hydraviper.steps.task import Task

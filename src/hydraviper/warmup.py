@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import hydraviper
+from hydraviper.refine.search import refine
 from hydraviper.trees.explain import explain
 from hydraviper.trees.tree import Tree
 from hydraviper.verify.obligations import obligations_for
@@ -18,13 +19,12 @@ def main() -> None:
         expert = hydraviper.shipped_expert(game)
         settings = hydraviper.Settings(iterations=2, train_budget=2, valid_budget=4, rollouts_per_iteration=2)
         for variant in ("hydraviper", "maviper"):
-            students = hydraviper.distill(game, expert, settings, hydraviper.VARIANTS[variant]).profile.students
+            result = hydraviper.distill(game, expert, settings, hydraviper.VARIANTS[variant])
+            students = result.profile.students
         engine = hydraviper.LocalEngine(lambda game=game: game)
-        hydraviper.evaluate(game, expert, students, engine, episodes=2)
+        hydraviper.evaluate(result, episodes=2, engine=engine)
         for features in ("plain", "derived"):
-            hydraviper.refine(
-                game, expert, students, engine, hydraviper.RefineSettings(rollouts=2000, features=features)
-            )
+            refine(game, expert, students, engine, hydraviper.RefineSettings(rollouts=2000, features=features))
         trees = {i: tree for i, tree in students.items() if isinstance(tree, Tree)}
         verify(obligations_for(game), trees)
         for i, tree in trees.items():

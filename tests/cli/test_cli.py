@@ -215,21 +215,20 @@ def test_a_folder_in_use_is_left_alone(call):
     with pytest.MonkeyPatch.context() as patch:
         stopped = []
 
-        def interfere(*arguments):
+        def interfere(*arguments, **named):
             stopped.append(call("distill", "cooperative-navigation", *QUICK, "--out", "run"))
             raise hydraviper.InputError("enough.")
 
         patch.setattr("hydraviper.runs.distil.execute", interfere)
-        patch.setattr("hydraviper.cli.distilling.runs.execute", interfere)
         original, calls = interfere, []
 
-        def once(*arguments):
+        def once(*arguments, **named):
             calls.append(1)
             if len(calls) == 1:
-                return original(*arguments)
+                return original(*arguments, **named)
             raise AssertionError("the second run must not start")
 
-        patch.setattr("hydraviper.cli.distilling.runs.execute", once)
+        patch.setattr("hydraviper.runs.distil.execute", once)
         call("distill", "cooperative-navigation", *QUICK, "--out", "run")
     code, _, complaint = stopped[0]
     assert code == 2

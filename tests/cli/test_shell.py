@@ -37,7 +37,7 @@ def test_stopped_while_importing():
 
 
 def test_stopped_while_working(call, monkeypatch):
-    def stop(*arguments):
+    def stop(*arguments, **named):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("hydraviper.runs.distil.execute", stop)
@@ -54,7 +54,7 @@ def test_an_error_is_an_object_with_json(call, arguments):
 
 
 def test_a_failure_is_an_object_with_json(call, monkeypatch):
-    def fail(*arguments):
+    def fail(*arguments, **named):
         raise ZeroDivisionError("of ours")
 
     monkeypatch.setattr("hydraviper.runs.distil.execute", fail)

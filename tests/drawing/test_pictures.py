@@ -25,6 +25,7 @@ from hydraviper.experts import store
 from hydraviper.games import road_network
 from hydraviper.games.road_network import COMPASS
 from hydraviper.protocols import Drawing
+from hydraviper.records import Course, OverTime
 from hydraviper.runs.evaluate import over_time
 from tests.helpers.command_line import QUICK, refuses
 from tests.helpers.experts import random_expert
@@ -263,21 +264,21 @@ def test_lines_over_time_are_quantiles_of_smoothed_episodes(street):
     returns = -np.stack([trace.sum(axis=1), np.zeros(5)], axis=1)
     shown = over_time(game, 1 / 3, {"trees": Rollouts(returns, np.full(5, 125), trace=trace)})
     smooth = np.array([[row[max(0, k - 4) : k + 5].mean() for k in range(125)] for row in trace])
-    lines = shown["policies"]["trees"]
-    assert shown["smoothed_minutes"] == pytest.approx(3)
-    np.testing.assert_allclose(lines["median"], np.median(smooth, axis=0), atol=0.006)
-    np.testing.assert_allclose(lines["worst"], smooth[trace.mean(axis=1).argmax()], atol=0.006)
-    np.testing.assert_allclose(lines["high"], np.percentile(smooth, 90, axis=0), atol=0.006)
+    course = shown.policies["trees"]
+    assert shown.smoothed_minutes == pytest.approx(3)
+    np.testing.assert_allclose(course.median, np.median(smooth, axis=0), atol=0.006)
+    np.testing.assert_allclose(course.worst, smooth[trace.mean(axis=1).argmax()], atol=0.006)
+    np.testing.assert_allclose(course.high, np.percentile(smooth, 90, axis=0), atol=0.006)
     trace[0, 100:] = np.nan  # an episode that ended early
-    lines = over_time(game, 1 / 3, {"trees": Rollouts(returns, np.full(5, 125), trace=trace)})["policies"]["trees"]
-    assert None not in lines["median"]
-    assert words(time_chart("Stopped vehicles", {**shown, "policies": {"trees": lines}}))
+    shown = over_time(game, 1 / 3, {"trees": Rollouts(returns, np.full(5, 125), trace=trace)})
+    assert None not in shown.policies["trees"].median
+    assert words(time_chart("Stopped vehicles", shown))
 
 
 def test_the_chart_tells_policies_apart_without_colour():
-    lines = {"low": [1, 2], "median": [2, 3], "high": [3, 4], "worst": [3, 40]}
+    course = Course(low=(1, 2), median=(2, 3), high=(3, 4), worst=(3, 40))
     names = ("trees", "expert", "fixed time", "longest queue", "max-pressure")
-    svg = time_chart("Stopped vehicles", {"step_minutes": 1, "policies": dict.fromkeys(names, lines)})
+    svg = time_chart("Stopped vehicles", OverTime(step_minutes=1, policies=dict.fromkeys(names, course)))
     assert all(words(svg).count(name) == 2 for name in names)  # in the common chart, and above its own
     strokes = [
         (path.attrib["stroke-width"], path.attrib["stroke-dasharray"])

@@ -13,9 +13,11 @@ import pytest
 
 from hydraviper.data import Agent, Derived, Estimate, InputError, Term
 from hydraviper.drawing.icons import SIDE, Icons
-from hydraviper.drawing.report import render_report, verdict
+from hydraviper.drawing.pages.report import render_report
+from hydraviper.drawing.pages.scores import verdict
 from hydraviper.drawing.svg import document, hatch, paint, text
 from hydraviper.drawing.trees import to_svg
+from hydraviper.records import Evaluation, Iteration, Summary, from_json
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.trees.words import agreement, number, percent, threshold_texts, to_text
 from tests.helpers.trees import random_tree
@@ -264,7 +266,17 @@ LEDGER = [
 
 
 def report(summary=SUMMARY, agents=(NAVIGATOR,), trees=None, ledger=LEDGER, notes=("Mind the <gap>.",)) -> str:
-    return render_report(summary, agents, trees or [rounded_tree(NAVIGATOR, 3, seed=4)], ledger, notes)
+    return render_report(
+        from_json(Summary, summary, "the summary"),
+        agents=agents,
+        trees=trees or [rounded_tree(NAVIGATOR, 3, seed=4)],
+        ledger=[from_json(Iteration, line, "the ledger") for line in ledger],
+        notes=notes,
+    )
+
+
+def told(**fields) -> Evaluation:
+    return from_json(Evaluation, fields, "the evaluation")
 
 
 class Reader(HTMLParser):
@@ -314,11 +326,13 @@ def test_the_report_tells_everything_and_loads_nothing():
 
 
 def test_the_report_is_content_with_little():
-    words = read(report(summary={}, ledger=[], notes=[]))
+    little = {"game": "a game", "algorithm": "hydraviper"}
+    words = read(report(summary=little, ledger=[], notes=[]))
     assert "not been scored" in words
-    odd = {"score": {"mean": -0.00001, "ci95": None, "episodes": 1}, "expert": {"mean": 2.0, "ci95": float("nan")}}
+    score = {"name": "points", "mean": -0.00001, "ci95": None, "episodes": 1, "lower_is_better": False}
+    odd = {**little, "score": score, "expert": {"mean": 2.0, "ci95": float("nan")}}
     words = read(report(summary=odd, ledger=[{"iteration": 1, "accuracy": {"agent-0": None}}]))
-    assert "The tree scores 0.00, the expert 2.00 (higher is better), over 1 unseen episode." in words
+    assert "The tree scores 0.00 points, the expert 2.00 (higher is better), over 1 unseen episode." in words
     many = [dict(line, accuracy={f"agent-{k}": 0.5 for k in range(9)}) for line in LEDGER]
     assert "mean of 9" in read(report(ledger=many))
 
@@ -333,7 +347,7 @@ def test_the_report_is_content_with_little():
 )
 def test_the_verdict_says_who_is_ahead(ours: float, lower: bool, ending: str):
     score = {"name": "total penalty", "mean": ours, "ci95": 0.6, "episodes": 2000, "lower_is_better": lower}
-    words = verdict({"score": score, "expert": {"mean": 121.9, "ci95": 0.4}}, 3)
+    words = verdict(told(score=score, expert={"mean": 121.9, "ci95": 0.4}), 3)
     assert words.startswith(f"The three trees score {ours} ± 0.6 total penalty, the expert 121.9 ± 0.4 (")
     assert words.endswith(ending)
 
@@ -342,8 +356,8 @@ def test_the_verdict_is_by_the_difference_on_common_episodes():
     """The luck of the episode is not the trees', and two episodes tell next to nothing."""
     lucky = {"name": "total penalty", "mean": 130.0, "ci95": 20.0, "episodes": 40, "lower_is_better": True}
     known = {"score": lucky, "expert": {"mean": 125.0, "ci95": 20.0}}
-    assert verdict(known, 3).endswith("That is too close to call.")
-    assert verdict({**known, "difference": {"mean": 5.0, "ci95": 1.0}}, 3).endswith("The expert is ahead by 5.")
-    assert verdict({**known, "difference": {"mean": 5.0, "ci95": 6.0}}, 3).endswith("That is too close to call.")
+    assert verdict(told(**known), 3).endswith("That is too close to call.")
+    assert verdict(told(**known, difference={"mean": 5.0, "ci95": 1.0}), 3).endswith("The expert is ahead by 5.")
+    assert verdict(told(**known, difference={"mean": 5.0, "ci95": 6.0}), 3).endswith("That is too close to call.")
     few = Estimate.of(np.array([3.0, 4.0]))  # with 1.96 standard errors this would be certain
     assert abs(few.mean) < few.ci95

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import hydraviper
-from hydraviper.data import Ledger
 from hydraviper.experts import store
 from hydraviper.games import catalogue, sight, simulation, traffic, traffic_catalogue
 from hydraviper.games.road_network import LaneGroup, Signal
+from hydraviper.ledger import Ledger
 from hydraviper.runs.evaluate import jam_threshold, play_references
 from hydraviper.steps.partition import graph_metis
 from hydraviper.steps.task import Task
@@ -269,17 +269,17 @@ def test_workers_give_the_same_trees_and_leave(street, monkeypatch):
     monkeypatch.setattr(traffic.Traffic, "reset", lambda self, seeds: here.append(1) or reset(self, seeds))
     with hydraviper.LocalEngine(catalogue.maker(street), workers=2) as engine:
         together = hydraviper.distill(street, expert, settings, engine=engine)
-        singles = sum(line["rollouts"] == 1 for line in together.ledger.lines)
+        singles = sum(line.rollouts == 1 for line in together.ledger.lines)
         assert len(here) == singles  # everything else is played in the workers
-        fields = hydraviper.evaluate(street, expert, together.profile.students, engine, episodes=3)
+        scores = hydraviper.evaluate(together, episodes=3, engine=engine)
     assert multiprocessing.active_children() == []
     for i, tree in alone.profile.students.items():
         assert tree.to_json() == together.profile.students[i].to_json()
-    assert set(fields["yardsticks"]) == {"fixed time", "longest queue", "max-pressure"}
-    for row in (fields["score"], fields["expert"], *fields["yardsticks"].values()):
-        assert {"mean", "ci95", "median", "worst", "jammed"} <= set(row)
-    assert fields["expert"]["mean"] == fields["yardsticks"]["longest queue"]["mean"]
-    assert set(fields["measures"]) >= {
+    assert set(scores.yardsticks) == {"fixed time", "longest queue", "max-pressure"}
+    for row in (scores.score, scores.expert, *scores.yardsticks.values()):
+        assert None not in (row.median, row.worst, row.jammed)
+    assert scores.expert.mean == scores.yardsticks["longest queue"].mean
+    assert set(scores.measures) >= {
         "mean time loss, s",
         "mean travel time, s",
         "longest wait, s",

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 import hydraviper
-from hydraviper.cli import trust
+from hydraviper.records import Iteration
 from hydraviper.refine import search
 from hydraviper.runs import distil as runs
 from hydraviper.runs import folder as folders
+from hydraviper.runs import trust
 from hydraviper.trees import file
 from hydraviper.trees.file import load
 from tests.helpers.command_line import QUICK, refuses, snapshot
@@ -29,9 +30,9 @@ def made(tmp_path_factory, navigation):
     """A small run, made once."""
     folder = tmp_path_factory.mktemp("made") / "run"
     settings = hydraviper.Settings(iterations=3, train_budget=6, valid_budget=9)
-    asked = runs.Run(navigation, hydraviper.shipped_expert(navigation), hydraviper.VARIANTS["hydraviper"], settings)
-    with runs.claimed(asked, folder):
-        runs.execute(asked, folder, hydraviper.LocalEngine(lambda: navigation), 20, "distill", lambda *_: None)
+    plan = runs.Plan(navigation, hydraviper.shipped_expert(navigation), hydraviper.VARIANTS["hydraviper"], settings)
+    with runs.claimed(plan.recipe, folder):
+        runs.execute(plan, folder, hydraviper.LocalEngine(lambda: navigation), episodes=20, command="distill")
     return folder
 
 
@@ -66,10 +67,10 @@ def test_refine_and_repair_hold_their_folder_from_the_start(call, run, monkeypat
         seen.append(sorted(path.name for path in [*Path("runs").iterdir(), *Path().iterdir()] if path.is_dir()))
         raise hydraviper.InputError("enough.")
 
-    monkeypatch.setattr(runs, "refine_run", look)
+    monkeypatch.setattr(search, "refine", look)
     assert call("refine", run, "--rollouts", 100)[0] == 2
-    monkeypatch.setattr("hydraviper.cli.proving.mend", look)
-    monkeypatch.setattr("hydraviper.cli.proving.refuse_impossible", lambda *arguments: None)
+    monkeypatch.setattr("hydraviper.runs.repair.mend", look)
+    monkeypatch.setattr("hydraviper.runs.repair.refuse_impossible", lambda *arguments: None)
     assert call("repair", run, "--episodes", 2)[0] == 2
     assert f"{GAME}-refined-1" in seen[0]
     assert "run-repaired-1" in seen[1]
@@ -103,9 +104,8 @@ def test_a_bad_out_is_noticed_before_any_work(call, run, command, out, monkeypat
     monkeypatch.setattr("hydraviper.engines.local.LocalEngine.play", work)
     monkeypatch.setattr("hydraviper.engines.local.LocalEngine.play_many", work)
     monkeypatch.setattr(search, "refine", work)
-    monkeypatch.setattr(runs, "refine", work)
     monkeypatch.setattr("hydraviper.experts.algorithms.ALGORITHMS", {"maddpg": work})
-    monkeypatch.setattr("hydraviper.cli.proving.refuse_impossible", lambda *arguments: None)
+    monkeypatch.setattr("hydraviper.runs.repair.refuse_impossible", lambda *arguments: None)
     Path("file").write_text("")
     node, _ = question_of(load(run))
     calls = {
@@ -294,7 +294,7 @@ def test_a_full_disk_is_named(tmp_path):
     full = tmp_path / "ledger.jsonl"
     full.symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left") as caught:
-        hydraviper.Ledger(full).write({"iteration": 1})
+        hydraviper.Ledger(full).write(Iteration(iteration=1))
     assert caught.value.filename == str(full)
 
 
@@ -339,7 +339,7 @@ def test_public_functions_take_plain_strings(tmp_path, navigation, run):
     trees = hydraviper.load_trees("run")
     hydraviper.save_trees(trees, "again.json")
     assert hydraviper.load_trees("again.json").to_json() == trees.to_json()
-    hydraviper.Ledger("ledger.jsonl").write({"iteration": 1})
+    hydraviper.Ledger("ledger.jsonl").write(Iteration(iteration=1))
     assert Path("ledger.jsonl").is_file()
 
 

@@ -11,8 +11,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import hydraviper
-from hydraviper.data import Ledger, Rollouts
+from hydraviper.data import Rollouts
 from hydraviper.experts.local_q import LocalQExpert, NetworkQ
+from hydraviper.ledger import Ledger
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
 from hydraviper.steps import partition, select
@@ -30,8 +31,8 @@ def test_adaptive_rollouts_never_exceed_the_budget(game):
     assert result.ledger.rollouts["warmup"] == 10
     assert result.ledger.rollouts["train"] == 47
     assert result.ledger.rollouts["valid"] <= 100
-    taken = [line["rollouts"] for line in result.ledger.lines]
-    dropped = [line["dropped"] for line in result.ledger.lines]
+    taken = [line.rollouts for line in result.ledger.lines]
+    dropped = [line.dropped for line in result.ledger.lines]
     assert taken[0] == 10
     for now, before, spent in zip(taken[1:], dropped[:-1], np.cumsum(taken)[:-1] - 10, strict=True):
         assert now == min(before, 10, 47 - spent)
@@ -113,7 +114,7 @@ def test_every_ablation_has_as_many_rollouts_as_hydraviper(navigation, algorithm
 def test_a_budget_smaller_than_its_parts_is_spread_and_spent(navigation, algorithm):
     result = run(navigation, algorithm, iterations=10, train_budget=7, valid_budget=30)
     assert result.ledger.rollouts["warmup"] + result.ledger.rollouts["train"] == 7
-    assert result.ledger.lines[0]["rollouts"] >= 1
+    assert result.ledger.lines[0].rollouts >= 1
 
 
 def test_every_team_needs_a_rollout(navigation):

@@ -319,9 +319,9 @@ def test_a_check_runs_cells_again(call, whole):
 
 def _run_into(folder, settings, episodes):
     game = hydraviper.make("cooperative-navigation")
-    run = runs.Run(game, hydraviper.shipped_expert(game), hydraviper.VARIANTS["hydraviper"], settings)
-    with runs.claimed(run, folder):
-        runs.execute(run, folder, hydraviper.LocalEngine(lambda: game), episodes, "distill", lambda *_: None)
+    plan = runs.Plan(game, hydraviper.shipped_expert(game), hydraviper.VARIANTS["hydraviper"], settings)
+    with runs.claimed(plan.recipe, folder):
+        runs.execute(plan, folder, hydraviper.LocalEngine(lambda: game), episodes=episodes, command="distill")
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,9 @@ def plain(tmp_path_factory):
     """A run folder of `distill`, as quick as can be."""
     folder = tmp_path_factory.mktemp("run") / "plain"
     game = hydraviper.make("cooperative-navigation")
-    run = runs.Run(game, hydraviper.shipped_expert(game), hydraviper.VARIANTS["hydraviper"], SETTINGS)
-    with runs.claimed(run, folder):
-        runs.execute(run, folder, hydraviper.LocalEngine(lambda: game), 20, "distill", lambda *_: None)
+    plan = runs.Plan(game, hydraviper.shipped_expert(game), hydraviper.VARIANTS["hydraviper"], SETTINGS)
+    with runs.claimed(plan.recipe, folder):
+        runs.execute(plan, folder, hydraviper.LocalEngine(lambda: game), episodes=20, command="distill")
     return folder
 
 

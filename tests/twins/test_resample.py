@@ -7,8 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from hydraviper.data import Dataset, InputError, Ledger
+from hydraviper.data import InputError
+from hydraviper.dataset import Dataset
 from hydraviper.engines.local import LocalEngine
+from hydraviper.ledger import Ledger
 from hydraviper.settings import Settings
 from hydraviper.steps import resample
 from hydraviper.steps.task import Task

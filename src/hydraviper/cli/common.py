@@ -1,29 +1,23 @@
-"""What all commands share: the application, their arguments, and how games, experts and engines are found."""
+"""What all commands share: their arguments, the consoles, progress, and how runs are opened."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from hydraviper.cli import trust
 from hydraviper.cli.terminal import console
-from hydraviper.data import InputError
-from hydraviper.engines.local import LocalEngine
-from hydraviper.experts import store
-from hydraviper.experts.algorithms import ALGORITHMS
-from hydraviper.games import catalogue
-from hydraviper.protocols import Game, offers
-from hydraviper.runs import distil as runs
+from hydraviper.data import Progress
+from hydraviper.runs import trust
+from hydraviper.runs.run import Run, load_run
 from hydraviper.settings import (
     BUDGET,
     DEPTH,
@@ -34,17 +28,12 @@ from hydraviper.settings import (
     VALIDATION,
     WORKERS,
     Range,
-    Settings,
     check_seed,
 )
-from hydraviper.trees import file
-from hydraviper.trees.tree import Tree
-from hydraviper.variants import VARIANTS, Variant
-from hydraviper.verify import properties as book
-from hydraviper.verify.constraints import Constraints, guard
-from hydraviper.verify.obligations import obligations_for
 
 out, err = console(), console(stderr=True)
+CORES = os.cpu_count() or 1
+LINE_EVERY = 10.0  # seconds between lines about progress, where no bar can be drawn
 
 
 class Budget(StrEnum):
@@ -112,134 +101,48 @@ Learner = Annotated[str, typer.Option(help="What a student is: tree, or a forest
 Selection = Annotated[
     str, typer.Option(help=f"How the best student is found: {', '.join(SELECTIONS)}; ucb1 is the paper's.")
 ]
-CORES = os.cpu_count() or 1
+OutFolder = Annotated[Path | None, typer.Option("--out", help="A new folder; default: one in runs/.")]
 
 
-def game_named(spec: str) -> Game:
-    """The game that the user names."""
-    path = catalogue.named_file(spec)
-    if path is not None:
-        trust.named(path)
-    return catalogue.make(spec)
+def open_run(path: Path, expert: Path | None = None, workers: int = 1) -> Run:
+    """A run that the user names; before a file is opened that only trees.json names, the user is asked."""
+    return load_run(path, expert=expert, workers=workers, ask=_ask, tell=tell)
 
 
-def game_of(trees: file.TreesFile) -> Game:
-    """The game that trees were made for; a file that it lies in is opened only if the user knows it."""
-    parameters = catalogue.completed(trees.game, trees.parameters)
-    path = catalogue.named_file(trees.game, parameters)
-    if path is not None:
-        trust.ask(path)
-    return catalogue.make(trees.game, parameters)
+def _ask(question: str) -> bool:
+    if trust.OPTION in sys.argv:
+        return True
+    return sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(question, err=True)
 
 
-def game_and_expert(spec: str, path: Path | None, workers: int) -> tuple[Game, store.StoredExpert]:
-    """The game of a name, and its expert: the shipped one, or the one in a file."""
-    game = game_named(spec)
-    expert = _expert(path, game)
-    trained_with = store.trained_with(expert, game)
-    if trained_with != dict(game.parameters):
-        err.print(f"Note: the expert was trained with {trained_with}, not {dict(game.parameters)}.")
-    return game, replace(expert, workers=workers)
-
-
-def expert_of(run: Path, trees: file.TreesFile, game: Game, path: Path | None, workers: int) -> store.StoredExpert:
-    """The expert that made the trees: as given, as the run's folder says, or the shipped one."""
-    if path is None:
-        named = runs.expert_file_in(run if run.is_dir() else run.parent, trees.made["expert"])
-        path = None if named is None else Path(named)
-    if path is None:
-        made_by = (expert for expert in store.all_shipped(game) if store.digest(expert) == trees.made["expert"])
-        expert = next(made_by, None) or store.shipped(game)
-    else:
-        expert = _expert(path, game)
-    if store.digest(expert) != trees.made["expert"]:
-        err.print("Note: the trees were made from another expert than the one they are compared with.", style="yellow")
-    return replace(expert, workers=workers)
-
-
-EXPERTS = (
-    *ALGORITHMS,
-    "mplight-joint",
-    "maddpg-seed-1",
-    "maddpg-60000-episodes",
-)  # names for what ships, where there is one
-
-
-def is_file(path: Path | None) -> bool:
-    """Tell whether --expert names a file rather than an expert that ships."""
-    return path is not None and (path.exists() or str(path) not in EXPERTS)
-
-
-def _expert(path: Path | None, game: Game) -> store.StoredExpert:
-    if path is not None and is_file(path):
-        return store.load(path, game)
-    return store.shipped(game, None if path is None else str(path))
-
-
-def engine_for(game: Game, workers: int) -> LocalEngine:
-    """Where a game is played."""
-    return LocalEngine(catalogue.maker(game), workers)
-
-
-def settings_for(game: Game, budget: Budget, train: int | None, valid: int | None, **others: Any) -> Settings:
-    """Settings with what suits the game, unless others are given; None is what was not given."""
-    suits = game.recommended
-    default = suits.low if budget is Budget.low else suits.high
-    return Settings(
-        **{
-            "ucb_scale": suits.ucb_scale,
-            "rollouts_per_iteration": suits.rollouts_per_iteration,
-            "train_budget": default[0] if train is None else train,
-            "valid_budget": default[1] if valid is None else valid,
-            **{name: value for name, value in others.items() if value is not None},
-        }
-    )
-
-
-def constraints_for(game: Game, path: Path, settings: Settings) -> Constraints:
-    """The properties of a file, or those that ship, as constraints that trees with these settings can keep."""
-    own = None if str(path) == "shipped" and not path.exists() else book.load(path)
-    if own is not None and not own.properties:
-        raise InputError(f"{path} has no property to keep to: write [[property]] (docs/verify.md).")
-    made = Constraints(obligations_for(game, own), "shipped" if own is None else own.source)
-    derived = offers(game).search.derived if settings.features == "derived" else ()
-    made.check(settings.depth, settings.most_leaves, dict(enumerate(derived)))
-    return made
-
-
-def kept_by(trees: file.TreesFile, game: Game) -> Callable[[Mapping[int, Tree]], bool] | None:
-    """A check of what trees were made to keep to; None if nothing was asked of them."""
-    source = trees.made.get("constraints")
-    if not source:
-        return None
-    own = None if source == "shipped" else book.read(str(source), "what the trees were made to keep to")
-    return guard(obligations_for(game, own))
-
-
-def variant_named(name: str) -> Variant:
-    """An algorithm by its name."""
-    if name not in VARIANTS:
-        raise InputError(f"there is no algorithm {name!r}: choose one of {', '.join(VARIANTS)}.")
-    return VARIANTS[name]
+def tell(sentence: str) -> None:
+    """Give the user a sentence beside the result."""
+    err.print(sentence, style="yellow")
 
 
 def command_line(without: Collection[str] = ()) -> str:
     """What was typed, without some options and their values."""
     words = iter(sys.argv[1:])
-    told = []
+    kept = []
     for word in words:
         if word in without:
             next(words, None)
         elif word.partition("=")[0] not in without:
-            told.append(word)
-    return shlex.join(["hydraviper", *told])
+            kept.append(word)
+    return shlex.join(["hydraviper", *kept])
 
 
 @contextmanager
-def progress_bar(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on stderr per kind of work."""
+def progress_bar(as_json: bool) -> Iterator[Progress]:
+    """A bar on stderr per kind of work; in a log, where bars do not show, a line now and then."""
+    if not err.is_terminal:
+        yield _lines()
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
     columns = (TextColumn("{task.description:>12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    bar = Progress(*columns, console=err, transient=True, disable=quiet)
+    bar = Bar(*columns, console=err, transient=True, disable=as_json)
     tasks: dict[str, Any] = {}
 
     def show(step: str, done: int, of: int) -> None:
@@ -253,3 +156,18 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     finally:
         if tasks:
             bar.stop()
+
+
+def _lines() -> Progress:
+    """What prints a line when another step begins, and every few seconds of it."""
+    start = time.monotonic()
+    last_step, last_line = "", start
+
+    def show(step: str, done: int, of: int) -> None:
+        nonlocal last_step, last_line
+        now = time.monotonic()
+        if step != last_step or now - last_line >= LINE_EVERY:
+            last_step, last_line = step, now
+            print(f"{step}: {done:,} of {of:,} after {now - start:.0f} s", file=sys.stderr, flush=True)
+
+    return show

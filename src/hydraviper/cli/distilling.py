@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -31,33 +30,44 @@ from hydraviper.cli.common import (
     ValidBudget,
     Workers,
     command_line,
-    constraints_for,
-    engine_for,
-    expert_of,
-    game_and_expert,
-    game_of,
-    is_file,
+    open_run,
     out,
     progress_bar,
-    settings_for,
-    variant_named,
+    tell,
     within,
 )
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
+from hydraviper.records import encode
 from hydraviper.runs import compare as comparison
 from hydraviper.runs import distil as runs
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs.folder import point_to_latest
-from hydraviper.settings import PARTITIONS, SEEDS, Settings
-from hydraviper.trees import file
+from hydraviper.runs.opening import engine_for, episodes_for, file_of, game_and_expert, variant_named
+from hydraviper.runs.properties import constraints_for
+from hydraviper.settings import PARTITIONS, SEEDS, Settings, settings_for
 from hydraviper.variants import VARIANTS
+
+Algorithm = Annotated[str, typer.Option(help=f"One of {', '.join(VARIANTS)}.")]
+Algorithms = Annotated[str, typer.Option(help="Names with commas between.")]
+Partition = Annotated[str, typer.Option(help=f"How agents are split into teams: {', '.join(PARTITIONS)}.")]
+Teams = Annotated[int, typer.Option(help="Teams that a partition makes.")]
+JointActions = Annotated[
+    int, typer.Option(help="The most joint actions of a team that an expert with joint critics may have to value.")
+]
+UcbScale = Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")]
+Price = Annotated[str, typer.Option("--price", help="What each constraint costs: each, all or none.")]
+Refine = Annotated[float, typer.Option(help="Seconds of direct search for better trees in the end.")]
+EngineName = Annotated[str, typer.Option(help="Where rollouts are played: local.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The run's folder; default: a new one in runs/.")]
+Seeds = Annotated[int, typer.Option(help="How many seeds each.", callback=within("--seeds", SEEDS))]
+Table = Annotated[Path | None, typer.Option("--out", help="Write the table as FILE.json and FILE.md.")]
 
 
 @app.command()
 def distill(
     game: GameName,
-    algorithm: Annotated[str, typer.Option(help=f"One of {', '.join(VARIANTS)}.")] = "hydraviper",
+    algorithm: Algorithm = "hydraviper",
     budget: BudgetChoice = Budget.low,
     train_budget: TrainBudget = None,
     valid_budget: ValidBudget = None,
@@ -66,60 +76,43 @@ def distill(
     leaves: Leaves = None,
     features: FeatureChoice = Settings.features,
     seed: Seed = 0,
-    partition: Annotated[str, typer.Option(help=f"How agents are split into teams: {', '.join(PARTITIONS)}.")] = "none",
-    teams: Annotated[int, typer.Option(help="Teams that a partition makes.")] = 2,
-    max_joint_actions: Annotated[
-        int, typer.Option(help="The most joint actions of a team that an expert with joint critics may have to value.")
-    ] = Settings.max_joint_actions,
+    partition: Partition = "none",
+    teams: Teams = 2,
+    max_joint_actions: JointActions = Settings.max_joint_actions,
     learner: Learner = Settings.learner,
     selection: Selection = Settings.selection,
-    ucb_scale: Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")] = None,
+    ucb_scale: UcbScale = None,
     drop_quantile: DropQuantile = Settings.drop_quantile,
     constraints: ConstraintsFile = None,
-    prices: Annotated[str, typer.Option("--price", help="What each constraint costs: each, all or none.")] = "each",
-    refine: Annotated[float, typer.Option(help="Seconds of direct search for better trees in the end.")] = 0.0,
+    prices: Price = "each",
+    refine: Refine = 0.0,
     expert: ExpertFile = None,
-    engine: Annotated[str, typer.Option(help="Where rollouts are played: local.")] = "local",
+    engine: EngineName = "local",
     workers: Workers = CORES,
     episodes: Episodes = None,
-    out_folder: Annotated[
-        Path | None, typer.Option("--out", help="The run's folder; default: a new one in runs/.")
-    ] = None,
+    out_folder: Out = None,
     as_json: AsJson = False,
 ) -> None:
     """Distill an expert into small trees, score them on unseen episodes and write a report."""
-    made, teacher = game_and_expert(game, expert, workers)
+    made, teacher = game_and_expert(game, expert, workers=workers, tell=tell)
     if engine != "local":
         raise InputError(f"there is no engine {engine!r}: choose local.")
-    settings = settings_for(
-        made,
-        budget,
-        train_budget,
-        valid_budget,
-        seed=seed,
-        iterations=iterations,
-        depth=depth,
-        most_leaves=leaves,
-        features=features,
-        partition=partition,
-        teams=teams,
-        max_joint_actions=max_joint_actions,
-        learner=learner,
-        selection=selection,
-        drop_quantile=drop_quantile,
-        refine_seconds=refine,
-        ucb_scale=ucb_scale,
-    )
+    changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
+    changes |= {"most_leaves": leaves, "features": features, "seed": seed, "partition": partition, "teams": teams}
+    changes |= {"max_joint_actions": max_joint_actions, "learner": learner, "selection": selection}
+    changes |= {"ucb_scale": ucb_scale, "drop_quantile": drop_quantile, "refine_seconds": refine}
+    settings = settings_for(made.recommended, train=budget, valid=budget, **changes)
     keeping = None if constraints is None else constraints_for(made, constraints, settings)
-    if prices not in runs.PRICES:
-        raise InputError(f"--price {prices!r} is unknown: choose one of {', '.join(runs.PRICES)}.")
-    path = str(expert.resolve()) if expert and is_file(expert) else None
-    run = runs.Run(made, teacher, variant_named(algorithm), settings, path, keeping, prices)
-    episodes = made.recommended.evaluation_episodes if episodes is None else episodes
-    with runs.claimed(run, out_folder) as folder, progress_bar(as_json) as show, engine_for(made, workers) as place:
-        summary = runs.execute(run, folder, place, episodes, command_line(), show)
+    plan = runs.Plan(made, teacher, variant_named(algorithm), settings, file_of(expert), keeping, prices)
+    count, command = episodes_for(made, episodes), command_line()
+    with (
+        runs.claimed(plan.recipe, out_folder) as folder,
+        progress_bar(as_json) as show,
+        engine_for(made, workers) as place,
+    ):
+        summary = runs.execute(plan, folder, place, episodes=count, command=command, progress=show)
     point_to_latest(folder)
-    print(json.dumps(summary)) if as_json else print_summary(summary)
+    print(encode(summary)) if as_json else print_summary(summary)
 
 
 @app.command()
@@ -132,22 +125,15 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Score trees, expert and yardsticks on the same unseen episodes."""
-    trees = file.load(run)
-    made = game_of(trees)
-    students = trees.students(made)
-    teacher = expert_of(run, trees, made, expert, workers)
-    with engine_for(made, workers) as place:
-        count = made.recommended.evaluation_episodes if episodes is None else episodes
-        fields = evaluation.evaluate(made, teacher, students, place, count, seed)
-    summary = {"game": made.name, "algorithm": trees.made["algorithm"], "seed": seed, **fields, "run": str(run)}
-    print(json.dumps(summary)) if as_json else print_scores(summary)
+    summary = evaluation.evaluate(open_run(run, expert, workers), episodes=episodes, seed=seed)
+    print(encode(summary)) if as_json else print_scores(summary)
 
 
 @app.command()
 def compare(
     game: GameName,
-    algorithms: Annotated[str, typer.Option(help="Names with commas between.")] = "imitation,iviper,maviper,hydraviper",
-    seeds: Annotated[int, typer.Option(help="How many seeds each.", callback=within("--seeds", SEEDS))] = 3,
+    algorithms: Algorithms = "imitation,iviper,maviper,hydraviper",
+    seeds: Seeds = 3,
     budget: BudgetChoice = Budget.low,
     train_budget: TrainBudget = None,
     valid_budget: ValidBudget = None,
@@ -160,28 +146,21 @@ def compare(
     expert: ExpertFile = None,
     workers: Workers = CORES,
     episodes: Episodes = None,
-    out_file: Annotated[Path | None, typer.Option("--out", help="Write the table as FILE.json and FILE.md.")] = None,
+    out_file: Table = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare algorithms side by side, with intervals over seeds."""
-    made, teacher = game_and_expert(game, expert, workers)
+    made, teacher = game_and_expert(game, expert, workers=workers, tell=tell)
     variants = [variant_named(name.strip()) for name in algorithms.split(",")]
-    settings = settings_for(
-        made,
-        budget,
-        train_budget,
-        valid_budget,
-        iterations=iterations,
-        depth=depth,
-        features=features,
-        learner=learner,
-        selection=selection,
-        drop_quantile=drop_quantile,
-    )
-    count = made.recommended.evaluation_episodes if episodes is None else episodes
+    changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
+    changes |= {"features": features, "learner": learner, "selection": selection, "drop_quantile": drop_quantile}
+    settings = settings_for(made.recommended, train=budget, valid=budget, **changes)
+    count = episodes_for(made, episodes)
     target = None if out_file is None else comparison.target(out_file)
     with progress_bar(as_json) as show:
-        result = comparison.compare(made, teacher, variants, settings, seeds, count, workers, show)
+        result = comparison.compare(
+            made, teacher, variants, settings, seeds=seeds, episodes=count, workers=workers, progress=show
+        )
     if target is not None:
         comparison.save(result, target, command_line())
-    print(json.dumps(result)) if as_json else out.print(comparison.to_markdown(result, command_line()), highlight=False)
+    print(encode(result)) if as_json else out.print(comparison.to_markdown(result, command_line()), highlight=False)

@@ -3,118 +3,109 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from hydraviper.cli.application import app
-from hydraviper.cli.common import (
-    CORES,
-    AsJson,
-    ExpertFile,
-    RunPath,
-    Seed,
-    Workers,
-    engine_for,
-    expert_of,
-    game_of,
-    out,
-    within,
-)
+from hydraviper.cli.common import CORES, AsJson, ExpertFile, RunPath, Seed, Workers, open_run, out, within
 from hydraviper.data import InputError
+from hydraviper.records import to_json
 from hydraviper.runs import edit as edits
-from hydraviper.runs.folder import new_folder, point_to_latest
+from hydraviper.runs.edit import Edited
+from hydraviper.runs.folder import point_to_latest
 from hydraviper.settings import EPISODES
-from hydraviper.trees import edit as tree_edit
-from hydraviper.trees import file
+from hydraviper.trees.edit import Wish
 from hydraviper.trees.words import to_text
+
+Agent = Annotated[str | None, typer.Option(help="Whose tree.")]
+Node = Annotated[int | None, typer.Option(help="The node's number, as `show` gives it.")]
+Threshold = Annotated[float | None, typer.Option(help="A new threshold.")]
+Feature = Annotated[str | None, typer.Option(help="Another feature to ask for.")]
+Action = Annotated[str | None, typer.Option(help="A leaf's new answer; with --cut, the new leaf's.")]
+Cut = Annotated[bool, typer.Option("--cut", help="Make a leaf of the node and all below it.")]
+Split = Annotated[str | None, typer.Option(help='A new question before the node: "FEATURE <= VALUE".')]
+Left = Annotated[str | None, typer.Option(help="The split's answer where yes; default: what was there.")]
+Right = Annotated[str | None, typer.Option(help="The split's answer where no; default: what was there.")]
+TakeBack = Annotated[bool, typer.Option("--undo", help="Take back the last edit.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost and write nothing.")]
+ComparedOn = Annotated[
+    int | None,
+    typer.Option(help="Episodes to compare on; default: as of the run.", callback=within("--episodes", EPISODES)),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", help="A new folder for the edited run; default: RUN itself, see --undo.")
+]
 
 
 @app.command()
 def edit(
     run: RunPath,
-    agent: Annotated[str | None, typer.Option(help="Whose tree.")] = None,
-    node: Annotated[int | None, typer.Option(help="The node's number, as `show` gives it.")] = None,
-    threshold: Annotated[float | None, typer.Option(help="A new threshold.")] = None,
-    feature: Annotated[str | None, typer.Option(help="Another feature to ask for.")] = None,
-    action: Annotated[str | None, typer.Option(help="A leaf's new answer; with --cut, the new leaf's.")] = None,
-    cut: Annotated[bool, typer.Option("--cut", help="Make a leaf of the node and all below it.")] = False,
-    split: Annotated[str | None, typer.Option(help='A new question before the node: "FEATURE <= VALUE".')] = None,
-    left: Annotated[str | None, typer.Option(help="The split's answer where yes; default: what was there.")] = None,
-    right: Annotated[str | None, typer.Option(help="The split's answer where no; default: what was there.")] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Take back the last edit.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost and write nothing.")] = False,
-    episodes: Annotated[
-        int | None,
-        typer.Option(help="Episodes to compare on; default: as of the run.", callback=within("--episodes", EPISODES)),
-    ] = None,
+    agent: Agent = None,
+    node: Node = None,
+    threshold: Threshold = None,
+    feature: Feature = None,
+    action: Action = None,
+    cut: Cut = False,
+    split: Split = None,
+    left: Left = None,
+    right: Right = None,
+    undo: TakeBack = False,
+    dry_run: DryRun = False,
+    episodes: ComparedOn = None,
     seed: Seed = 0,
     expert: ExpertFile = None,
     workers: Workers = CORES,
-    out_folder: Annotated[
-        Path | None, typer.Option("--out", help="A new folder for the edited run; default: RUN itself, see --undo.")
-    ] = None,
+    out_folder: Out = None,
     as_json: AsJson = False,
 ) -> None:
     """Change a tree by hand, see what that costs on the same episodes, keep a record, undo it."""
     run = edits.home(run)
     edits.finish(run)
-    trees = file.load(run)
-    summary = edits.read_summary(run)
+    saved = open_run(run, expert, workers)
     if undo:
         others = agent, node, threshold, feature, action, split, left, right, out_folder
         if dry_run or cut or any(value is not None for value in others):
             raise InputError("--undo takes back the last edit, whatever it was: pass it alone.")
-        _undo(run, trees, summary, as_json)
+        _print_undone(edits.undo(saved), as_json)
         return
     if agent is None or node is None:
         raise InputError("say which node to change: pass --agent and --node (`hydraviper show` lists them), or --undo.")
-    wish = tree_edit.Wish(node, threshold, feature, action, cut, split, left, right)
-    place = trees.place(agent)
-    game = game_of(trees)
-    teacher = expert_of(run, trees, game, expert, workers)
-    episodes = edits.usual_episodes(trees, game) if episodes is None else episodes
-    other = nullcontext() if out_folder is None or dry_run else new_folder(out_folder, Path("runs"), "edited")
-    with other as folder, engine_for(game, workers) as engine:
-        bench = edits.Bench(game, teacher, engine, episodes, seed)
-        measured = edits.measure(trees, agent, wish, bench, summary)
-        if folder is not None:
-            edits.copy(run, folder)
-            run = folder
-    report = None
+    wish = Wish(node, threshold, feature, action, cut, split, left, right)
+    edited = edits.edit(saved, agent, wish, episodes=episodes, seed=seed, out=out_folder, dry_run=dry_run)
+    _print_edited(edited, dry_run, as_json)
+
+
+def _print_edited(edited: Edited, dry_run: bool, as_json: bool) -> None:
     if not dry_run:
-        with edits.odd_files(run):
-            fields = edits.after_edit(summary, measured.fields)
-        report = edits.save(run, trees, measured.trees, fields, game)
-        _now_latest(run)
-    record = {key: value for key, value in measured.trees.edits[-1].items() if key != "undo"}
+        _now_latest(edited.path)
     if as_json:
-        print(json.dumps({"run": str(run), **record, "written": not dry_run, "report": _path(report)}))
+        record = {key: value for key, value in to_json(edited.record).items() if key != "undo"}
+        written = {"written": not dry_run, "report": _path(edited.report)}
+        print(json.dumps({"run": str(edited.path), **record, **written}))
         return
-    out.print(to_text(trees.agents[place], measured.trees.trees[place]), highlight=False, soft_wrap=True)
-    out.print(edits.in_words(record), highlight=False, soft_wrap=True)
+    position = edited.trees.place(edited.record.agent)
+    words = to_text(edited.trees.agents[position], edited.trees.trees[position])
+    out.print(words, highlight=False, soft_wrap=True)
+    out.print(edits.in_words(edited.record), highlight=False, soft_wrap=True)
     if dry_run:
         out.print("Nothing was written (--dry-run).", highlight=False)
     else:
-        _tell(run, report)
+        _print_written(edited)
 
 
-def _undo(run: Path, trees: file.TreesFile, summary: dict[str, Any], as_json: bool) -> None:
-    back = edits.undo(trees)
-    last = trees.edits[-1]
-    game = game_of(trees) if summary else None  # it draws itself in the report
-    report = edits.save(run, trees, back, edits.after_undo(summary), game)
-    _now_latest(run)
+def _print_undone(edited: Edited, as_json: bool) -> None:
+    _now_latest(edited.path)
+    record, left = edited.record, len(edited.trees.edits)
     if as_json:
-        undone = {key: last[key] for key in ("agent", "node", "what", "before", "after")}
-        left = len(back.edits)
-        print(json.dumps({"run": str(run), "undone": undone, "edits_left": left, "report": _path(report)}))
+        undone = {key: to_json(record)[key] for key in ("agent", "node", "what", "before", "after")}
+        run, report = str(edited.path), _path(edited.report)
+        print(json.dumps({"run": run, "undone": undone, "edits_left": left, "report": report}))
         return
-    node = f"node {last['node']} of {last['agent']}"
-    out.print(f"{node} is {last['before']!r} again; edits left: {len(back.edits)}", highlight=False, soft_wrap=True)
-    _tell(run, report)
+    node = f"node {record.node} of {record.agent}"
+    out.print(f"{node} is {record.before!r} again; edits left: {left}", highlight=False, soft_wrap=True)
+    _print_written(edited)
 
 
 def _now_latest(run: Path) -> None:
@@ -122,9 +113,10 @@ def _now_latest(run: Path) -> None:
         point_to_latest(run)
 
 
-def _tell(run: Path, report: Path | None) -> None:
-    where = run / "trees.json" if run.is_dir() else run
-    out.print(f"written: {where}{f', {report}' if report else ''}", highlight=False, soft_wrap=True)
+def _print_written(edited: Edited) -> None:
+    run, report = edited.path, edited.report
+    trees = run / "trees.json" if run.is_dir() else run
+    out.print(f"written: {trees}{f', {report}' if report else ''}", highlight=False, soft_wrap=True)
     if report is None and (run / "report.html").is_file():
         out.print(
             "report.html shows the trees before: there is no summary.json to make it again from.", highlight=False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,14 +10,11 @@ from typing import Annotated
 import typer
 
 from hydraviper.cli.application import app
-from hydraviper.cli.common import AgentName, AsJson, RunPath, out
-from hydraviper.cli.showing import drawing
+from hydraviper.cli.common import AgentName, AsJson, RunPath, open_run, out, tell
 from hydraviper.cli.terminal import print_document
 from hydraviper.data import InputError
-from hydraviper.export import FORMATS, Format, only
-from hydraviper.export.common import identifiers
-from hydraviper.runs.folder import as_input_error, check_file
-from hydraviper.trees import file
+from hydraviper.export import FORMATS
+from hydraviper.runs import export as exporting
 from hydraviper.version import __version__
 
 
@@ -47,52 +43,28 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Turn trees into code or a model for another machine: the same answers, bit for bit."""
-    trees = file.load(run)
-    if agent is not None:
-        trees = only(trees, trees.place(agent))
-    form = replace(FORMATS["svg"], write=drawing) if to is Target.svg else FORMATS[to.value]
-    with as_input_error(out_path or Path()):
-        files = _files(trees, form, out_path)
+    saved = open_run(run)
+    names = [one.name for one in saved.trees.agents] if agent is None else [agent]
     if out_path is None:
+        saved.trees.place(names[0])
         if as_json:
             raise InputError("--json tells which files were written: pass --out FILE.")
-        if len(files) > 1:
-            names = ", ".join(own.name for own in trees.agents)
+        if FORMATS[to].one_agent and len(names) > 1:
             raise InputError(
-                f"an {to.value} file holds one tree: choose an --agent of {names}, or a folder with --out."
+                f"an {to.value} file holds one tree: choose an --agent of {', '.join(names)}, or a folder with --out."
             )
-        content = form.write(trees)
-        if isinstance(content, bytes):
-            raise InputError(f"{to.value} is not text: pass a file with --out, e.g. --out trees.{form.ending}.")
-        print_document(content)
-        return
-    if not force and (there := [path for path in files if path.exists()]):
-        raise InputError(f"{there[0]} already exists: pass another --out, or --force to write over it.")
-    for path in files:
-        check_file(path)
-    contents = {path: form.write(part) for path, part in files.items()}  # all of them before the first is written
-    for path, content in contents.items():
-        try:
-            file.write_whole(path, content)
-        except OSError as error:
-            raise InputError(f"{path} cannot be written ({error.strerror}): pass another --out.") from None
-    if as_json:
-        names = [own.name for own in trees.agents]
+    files = exporting.export(saved, to, agent=agent, out=out_path, force=force, tell=tell)
+    if out_path is None:
+        _print(next(iter(files.values())), to)
+    elif as_json:
         print(json.dumps({"to": to.value, "agents": names, "files": list(map(str, files)), "version": __version__}))
     else:
         for path in files:
             out.print(f"written: {path}", highlight=False, soft_wrap=True)
 
 
-def _files(trees: file.TreesFile, form: Format, path: Path | None) -> dict[Path, file.TreesFile]:
-    """What goes where: one file, or one per agent in a folder."""
-    path = path or Path()
-    is_folder = path.is_dir() or (form.one_agent and len(trees.agents) > 1) or (not path.suffix and not path.exists())
-    if is_folder and path.exists() and not path.is_dir():
-        raise InputError(f"{path} is a file, and there is one to write per agent: pass a folder with --out.")
-    if not is_folder:
-        return {path: trees}
-    if not form.one_agent:
-        return {path / f"trees.{form.ending}": trees}
-    words = identifiers(agent.name for agent in trees.agents)
-    return {path / f"{word}.{form.ending}": only(trees, k) for k, word in enumerate(words)}
+def _print(content: str | bytes, to: Target) -> None:
+    if isinstance(content, bytes):
+        ending = FORMATS[to].ending
+        raise InputError(f"{to.value} is not text: pass a file with --out, e.g. --out trees.{ending}.")
+    print_document(content)

@@ -2,90 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.table import Table
 
 from hydraviper.cli.common import out
-from hydraviper.drawing.report.words import without
+from hydraviper.drawing.pages.words import without
+from hydraviper.records import ConstraintsRecord, Outcome, Paired, PropertyPrice, Summary
 
 
-def with_interval(value: dict[str, float]) -> str:
-    """A mean with its interval."""
-    return f"{value['mean']:.2f} ± {value['ci95']:.2f}"
-
-
-def print_scores(summary: dict[str, Any], trees: bool = True) -> None:
+def print_scores(summary: Summary, trees: bool = True) -> None:
     """A table of who scored what."""
-    score = summary["score"]
-    better = "lower" if score["lower_is_better"] else "higher"
-    out.print(f"\n{summary['game']}: {score['name']} ({better} is better), {score['episodes']:,} unseen episodes")
-    beside = [key for key in ("median", "worst", "jammed") if key in score]
-    table = Table("policy", "mean ± 95 %", *beside)
+    score = summary.score
+    better = "lower" if score.lower_is_better else "higher"
+    out.print(f"\n{summary.game}: {score.name} ({better} is better), {score.episodes:,} unseen episodes")
+    jams = ("median", "worst", "jammed") if score.jammed is not None else ()
+    table = Table("policy", "mean ± 95 %", *jams)
 
-    def add(name: str, value: dict[str, float], style: str | None = None) -> None:
-        table.add_row(name, with_interval(value), *(f"{value[key]:.4g}" for key in beside), style=style)
+    def add(name: str, outcome: Outcome, style: str | None = None) -> None:
+        table.add_row(name, str(outcome), *(f"{getattr(outcome, key):.4g}" for key in jams), style=style)
 
     if trees:
-        learner = summary.get("settings", {}).get("learner", "tree")
-        add(f"{learner}s ({summary['algorithm']})", score, "bold")
-    add("expert" if trees else f"expert ({summary['algorithm']})", summary["expert"])
-    for name, value in summary.get("yardsticks", {}).items():
-        add(f"script: {name}", value)
+        add(f"{summary.settings.get('learner', 'tree')}s ({summary.algorithm})", score, "bold")
+    if summary.expert is not None:
+        add("expert" if trees else f"expert ({summary.algorithm})", summary.expert)
+    for name, outcome in summary.yardsticks.items():
+        add(f"script: {name}", outcome)
     out.print(table)
-    if "jam_threshold" in score:
-        out.print(f"jammed: episodes with a {score['name']} above {score['jam_threshold']:.1f}", highlight=False)
-    print_beside(summary, {"trees": "trees", "expert": "expert"} if trees else {"expert": "expert"})
+    if score.jam_threshold is not None:
+        out.print(f"jammed: episodes with a {score.name} above {score.jam_threshold:.1f}", highlight=False)
+    _print_beside(summary, ("trees", "expert") if trees else ("expert",))
 
 
-def print_beside(summary: dict[str, Any], who: dict[str, str]) -> None:
+def _print_beside(summary: Summary, policies: tuple[str, ...]) -> None:
     """What is told beside the score, a line each."""
-    for field, words in (("measures", "{}"), ("opponents", "against the scripted adversary “{}”")):
-        for name, values in summary.get(field, {}).items():
-            scripts = {key: key for key in values if key not in ("trees", "expert")}
-            parts = ", ".join(f"{label} {with_interval(values[key])}" for key, label in (who | scripts).items())
-            out.print(f"{words.format(name)}: {parts}", highlight=False)
+    against = {f"against the scripted adversary “{name}”": sides for name, sides in summary.opponents.items()}
+    for name, sides in {**summary.measures, **against}.items():
+        scripts = [who for who in sides if who not in ("trees", "expert")]
+        parts = ", ".join(f"{who} {sides[who]}" for who in (*policies, *scripts))
+        out.print(f"{name}: {parts}", highlight=False)
 
 
-def print_refined(summary: dict[str, Any]) -> None:
+def print_refined(summary: Summary) -> None:
     """Before and after, where trees were refined."""
-    if "refined" in summary:
-        unseen = summary["refined"]["unseen"]
-        parts = ", ".join(f"{name} {with_interval(unseen[name])}" for name in ("before", "after", "gain"))
-        out.print(f"refined (started from {summary['refined']['start']}): {parts}", highlight=False)
+    refined = summary.refined
+    if refined is not None and refined.unseen is not None:
+        unseen = refined.unseen
+        words = f"before {unseen.before}, after {unseen.after}, gain {unseen.gain}"
+        out.print(f"refined (started from {refined.start}): {words}", highlight=False)
 
 
-def print_summary(summary: dict[str, Any]) -> None:
+def print_summary(summary: Summary) -> None:
     """What a run has to say at its end."""
     print_scores(summary)
     print_refined(summary)
-    if "constraints" in summary:
-        print_constraints(summary["constraints"])
-    spent, seconds = summary["rollouts"], summary["seconds"]
+    if summary.constraints is not None:
+        _print_constraints(summary.constraints)
+    spent, seconds = summary.rollouts, summary.seconds
     steps = ", ".join(f"{step} {seconds[step]:.2f}" for step in seconds if step != "total" and seconds[step] >= 0.005)
     out.print(
         f"rollouts: {spent['warmup']} warm-up, {spent['train']} training, {spent['valid']} validation\n"
         f"seconds: {seconds['total']:.2f} ({steps})",
         highlight=False,
     )
-    for note in summary["notes"]:
+    print_notes(summary)
+    has_trees = summary.settings.get("learner", "tree") == "tree"
+    print_files(summary, "trees: {}/trees.json" if has_trees else "score: {}/summary.json", "report: {}/report.html")
+
+
+def print_notes(summary: Summary) -> None:
+    """What a user should know."""
+    for note in summary.notes or ():
         out.print(f"note: {note}", highlight=False)
-    folder = summary["out"]
-    made = (
-        ("trees", "trees.json") if summary["settings"].get("learner", "tree") == "tree" else ("score", "summary.json")
-    )
-    out.print(f"{made[0]}: {folder}/{made[1]}\nreport: {folder}/report.html", highlight=False, soft_wrap=True)
 
 
-def print_constraints(known: dict[str, Any]) -> None:
+def print_files(summary: Summary, *lines: str) -> None:
+    """Where things lie; {} stands for the run's folder."""
+    out.print("\n".join(line.format(summary.out) for line in lines), highlight=False, soft_wrap=True)
+
+
+def _print_constraints(constraints: ConstraintsRecord) -> None:
     """What the trees keep to, and what it costs."""
-    costs = known.get("price")
-    if costs is None:
-        out.print(f"the trees have these properties: {', '.join(known['properties'])}", highlight=False)
+    price = constraints.price
+    if price is None:
+        out.print(f"the trees have these properties: {', '.join(constraints.properties)}", highlight=False)
         return
     table = Table("constraint (holds)", "also without it", "without", "with", "cost")
-    for name, own in [*costs["each"].items(), ("all together", costs["all"])]:
-        before = without(own)
-        numbers = (with_interval(own[key]) if key in own else "" for key in ("without", "with", "cost"))
-        table.add_row(name, before, *numbers)
+    costs: dict[str, PropertyPrice | Paired] = {**price.each, "all together": price.all}
+    for name, cost in costs.items():
+        numbers = (cost.without, cost.with_, cost.cost)
+        table.add_row(name, without(cost), *("" if number is None else str(number) for number in numbers))
     out.print(table)

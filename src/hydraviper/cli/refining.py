@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,25 +14,22 @@ from hydraviper.cli.common import (
     ExpertFile,
     FeatureChoice,
     Leaves,
+    OutFolder,
     RunPath,
     Seed,
     Workers,
     command_line,
-    engine_for,
-    expert_of,
-    game_of,
-    is_file,
-    kept_by,
-    out,
+    open_run,
     progress_bar,
     within,
 )
-from hydraviper.cli.printing import print_refined, print_scores
+from hydraviper.cli.printing import print_files, print_notes, print_refined, print_scores
+from hydraviper.records import encode
 from hydraviper.refine.records import RefineSettings
-from hydraviper.runs import distil as runs
-from hydraviper.runs.folder import new_folder, point_to_latest
+from hydraviper.runs import refine as refining
+from hydraviper.runs.folder import point_to_latest
+from hydraviper.runs.opening import file_of
 from hydraviper.settings import DEPTH, ROLLOUTS, SOME_SECONDS
-from hydraviper.trees import file
 
 
 @app.command()
@@ -61,30 +56,21 @@ def refine(
     expert: ExpertFile = None,
     workers: Workers = CORES,
     episodes: Episodes = None,
-    out_folder: Annotated[Path | None, typer.Option("--out", help="A new folder; default: one in runs/.")] = None,
+    out_folder: OutFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Search directly for better trees; never worse on held-out episodes than those of the run."""
-    trees = file.load(run)
-    game = game_of(trees)
-    trees.students(game)  # refuses trees of another game before anything is played
-    settings = RefineSettings(
-        seconds=seconds, rollouts=rollouts, features=features, seed=seed, depth=depth, leaves=leaves
-    )
-    teacher = expert_of(run, trees, game, expert, workers)
-    count = game.recommended.evaluation_episodes if episodes is None else episodes
-    noted = runs.expert_file_in(run if run.is_dir() else run.parent, trees.made["expert"])
-    expert_file = str(expert.resolve()) if expert and is_file(expert) else noted
-    target = new_folder(out_folder, Path("runs"), f"{game.name}-refined")
-    with target as folder, progress_bar(as_json) as show, engine_for(game, workers) as place:
-        given = trees, game, teacher, settings, place, count, expert_file, folder, command_line(), show
-        summary = runs.refine_run(*given, kept_by(trees, game))
+    saved = open_run(run, expert, workers)
+    settings = RefineSettings(seconds, rollouts, features, seed, depth, leaves)
+    where = {"out": out_folder, "expert_file": file_of(expert), "command": command_line()}
+    with progress_bar(as_json) as show:
+        refined = refining.refine(saved, settings, episodes=episodes, progress=show, **where)
+    folder, summary = refined.saved
     point_to_latest(folder)
     if as_json:
-        print(json.dumps(summary))
+        print(encode(summary))
         return
     print_scores(summary)
     print_refined(summary)
-    for note in summary["notes"]:
-        out.print(f"note: {note}", highlight=False)
-    out.print(f"trees: {folder}/trees.json\nreport: {folder}/report.html", highlight=False, soft_wrap=True)
+    print_notes(summary)
+    print_files(summary, "trees: {}/trees.json", "report: {}/report.html")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,25 +11,15 @@ import typer
 from rich.table import Column, Table
 
 from hydraviper.cli.application import app
-from hydraviper.cli.common import (
-    CORES,
-    AsJson,
-    GameName,
-    Seed,
-    Workers,
-    engine_for,
-    game_named,
-    out,
-    progress_bar,
-    within,
-)
+from hydraviper.cli.common import CORES, AsJson, GameName, Seed, Workers, out, progress_bar, within
 from hydraviper.cli.printing import print_scores
 from hydraviper.data import InputError
-from hydraviper.experts import algorithms, store
+from hydraviper.experts import store
+from hydraviper.experts.algorithms import ALGORITHMS
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
-from hydraviper.runs import evaluate as evaluation
-from hydraviper.runs.folder import check_new_file
+from hydraviper.runs import train as training
+from hydraviper.runs.opening import game_named
 from hydraviper.settings import TRAINING_EPISODES
 
 
@@ -61,7 +50,7 @@ def games(as_json: AsJson = False) -> None:
 def train(
     game: GameName,
     algorithm: Annotated[
-        str | None, typer.Option(help=f"{', '.join(algorithms.ALGORITHMS)}; default: what suits the game.")
+        str | None, typer.Option(help=f"{', '.join(ALGORITHMS)}; default: what suits the game.")
     ] = None,
     episodes: Annotated[
         int | None, typer.Option(help="Episodes to train for.", callback=within("--episodes", TRAINING_EPISODES))
@@ -72,23 +61,21 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train an expert for a game."""
-    made = game_named(game)
-    algorithm = algorithms.choose(made, algorithm)
-    path = out_file or Path(f"{made.name}-{algorithm}-{seed}.safetensors")
-    check_new_file(path)
-    changed = {"seed": seed} | ({} if episodes is None else {"episodes": episodes})
-    with progress_bar(as_json) as show, engine_for(made, workers) as engine:
-        training = algorithms.train(made, algorithm, changed, engine, show)
-        store.save(training.expert, path)
-        count = 10_000 if made.width is None else made.recommended.evaluation_episodes
-        fields = evaluation.evaluate(made, training.expert, {}, engine, count)
-    curve = [asdict(status) for status in training.curve]
-    report = {"game": made.name, "algorithm": algorithm, "seed": seed, **fields, "curve": curve, "out": str(path)}
+    with progress_bar(as_json) as show:
+        trained = training.train(
+            game_named(game),
+            algorithm=algorithm,
+            episodes=episodes,
+            seed=seed,
+            workers=workers,
+            out=out_file,
+            progress=show,
+        )
     if as_json:
-        print(json.dumps(report))
+        print(json.dumps(trained.to_json()))
     else:
-        print_scores(report, trees=False)
-        out.print(f"saved as {path}")
+        print_scores(trained.summary, trees=False)
+        out.print(f"saved as {trained.path}")
 
 
 def _describe(game: Game) -> dict[str, Any]:

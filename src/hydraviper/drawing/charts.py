@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, isfinite, log10
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from hydraviper.data import Estimate
 from hydraviper.drawing.svg import INK, SOFT, document, tag, text, text_width
 from hydraviper.trees.words import number, percent
 
@@ -264,19 +265,11 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: int | No
     return f"<table>{f'<thead><tr>{head}</tr></thead>' if any(heads) else ''}<tbody>{body}</tbody></table>"
 
 
-def interval(value: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Mean and half width; None without a mean, not a number without a width."""
-    mean, ci95 = value.get("mean"), value.get("ci95")
-    if mean is None or not isfinite(mean):
-        return None
-    return float(mean), float("nan") if ci95 is None else float(ci95)
-
-
-def places(values: Sequence[Mapping[str, Any]]) -> int:
+def places(estimates: Sequence[Estimate]) -> int:
     """Decimals to print: those of the smallest interval's leading digit, one more if that is 1 or 2."""
-    widths = [ci95 for value in values if (ci95 := (interval(value) or (0.0, 0.0))[1]) > 0 and isfinite(ci95)]
+    widths = [one.ci95 for one in estimates if one.ci95 > 0 and isfinite(one.ci95)]
     if not widths:
-        means = [abs(known[0]) for value in values if (known := interval(value)) and known[0]]
+        means = [abs(one.mean) for one in estimates if one.mean and isfinite(one.mean)]
         return max(0, 2 - floor(log10(max(means)))) if means else 0
     exponent = floor(log10(min(widths)))
     leading = min(widths) / 10.0**exponent
@@ -286,9 +279,3 @@ def places(values: Sequence[Mapping[str, Any]]) -> int:
 def fixed(value: float, digits: int) -> str:
     """A number with so many decimals, thousands apart, never as -0."""
     return f"{round(value, digits) + 0.0:,.{digits}f}"  # adding zero turns -0.0 into 0.0
-
-
-def plus_minus(value: Mapping[str, Any], digits: int) -> str:
-    """Mean and half width as people write them: `145.2 ± 0.6`."""
-    mean, ci95 = interval(value) or (float("nan"), float("nan"))
-    return fixed(mean, digits) + (f" ± {fixed(ci95, digits)}" if isfinite(ci95) else "")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+
+from msgspec import structs
 
 from hydraviper.drawing.charts import GRID, WIDTH, axis, spread, tick_text
 from hydraviper.drawing.svg import INK, PALETTE, SOFT, document, tag, text, text_width
+from hydraviper.records import Course, OverTime
 
 Values = Sequence[float | None]  # [steps], None after an episode's end
 Place = Callable[[float, float], tuple[float, float]]  # minutes and score -> pixels
@@ -34,22 +36,23 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
     return {name: fixed.get(name) or OTHERS[others.index(name) % len(OTHERS)] for name in names}
 
 
-def time_chart(title: str, over_time: Mapping[str, Any], width: float = WIDTH) -> str:
+def time_chart(title: str, over_time: OverTime, width: float = WIDTH) -> str:
     """One SVG document: the medians of all policies together, and below one small chart for each policy."""
-    policies: Mapping[str, Mapping[str, Values]] = over_time["policies"]
-    step = float(over_time["step_minutes"])
+    policies, step = over_time.policies, over_time.step_minutes
     drawn = looks(list(policies))
     top, bottom = _medians(title, policies, drawn, step, width)
     columns = min(3, len(policies))
     wide, tall = width / columns, 190.0
-    highest = max(value for lines in policies.values() for values in lines.values() for value in _known(values))
+    highest = max(
+        value for course in policies.values() for values in structs.astuple(course) for value in _known(values)
+    )
     panels = [
         tag(
             "g",
-            _panel(name, lines, drawn[name], step, highest, wide, tall),
+            _panel(name, course, drawn[name], step, highest, wide, tall),
             transform=f"translate({k % columns * wide:.1f} {bottom + 34 + k // columns * tall:.1f})",
         )
-        for k, (name, lines) in enumerate(policies.items())
+        for k, (name, course) in enumerate(policies.items())
     ]
     words = "Each by itself: median, the middle 80% of the episodes shaded, the worst episode as a thin line"
     heading = text(4, bottom + 22, words, font_size=13, font_weight="bold")
@@ -58,18 +61,18 @@ def time_chart(title: str, over_time: Mapping[str, Any], width: float = WIDTH) -
 
 
 def _medians(
-    title: str, policies: Mapping[str, Mapping[str, Values]], drawn: Mapping[str, Look], step: float, width: float
+    title: str, policies: Mapping[str, Course], drawn: Mapping[str, Look], step: float, width: float
 ) -> tuple[str, float]:
     """All medians on one scale, named at their right ends; and where the chart ends."""
     left, right, top, bottom = 60.0, width - 30 - max(text_width(name, 12) for name in policies), 36.0, 250.0
-    highest = max(value for lines in policies.values() for value in _known(lines["median"]))
-    last = max(len(lines["median"]) for lines in policies.values()) * step
+    highest = max(value for course in policies.values() for value in _known(course.median))
+    last = max(len(course.median) for course in policies.values()) * step
     place, parts = _axes(left, right, top, bottom, last, highest)
     parts.insert(0, text(4, 18, f"{title}, median over the episodes", font_size=13, font_weight="bold"))
     ends = []
-    for name, lines in sorted(policies.items(), key=lambda item: drawn[item[0]].width):  # the widest on top
-        parts.append(_line(name, lines["median"], step, place, drawn[name]))
-        ends.append((place(last, _known(lines["median"])[-1])[1], name))
+    for name, course in sorted(policies.items(), key=lambda item: drawn[item[0]].width):  # the widest on top
+        parts.append(_line(name, course.median, step, place, drawn[name]))
+        ends.append((place(last, _known(course.median)[-1])[1], name))
     labels = spread(ends, 15)
     lift = max(0.0, labels[-1][0] - bottom)  # no name below the axis
     for y, name in ((y - lift, name) for y, name in labels):
@@ -80,19 +83,17 @@ def _medians(
     return "".join(parts), bottom + 36
 
 
-def _panel(
-    name: str, lines: Mapping[str, Values], look: Look, step: float, highest: float, wide: float, tall: float
-) -> str:
+def _panel(name: str, course: Course, look: Look, step: float, highest: float, wide: float, tall: float) -> str:
     """One policy: its median, what lies between low and high, and its worst episode."""
-    place, parts = _axes(44, wide - 14, 28, tall - 40, len(lines["median"]) * step, highest)
+    place, parts = _axes(44, wide - 14, 28, tall - 40, len(course.median) * step, highest)
     parts.insert(0, text(44, 18, name, font_size=12, font_weight="bold"))
-    low, high = _known(lines["low"]), _known(lines["high"])
+    low, high = _known(course.low), _known(course.high)
     there = [place((k + 1) * step, value) for k, value in enumerate(high)]
     back = [place((k + 1) * step, value) for k, value in enumerate(low)][::-1]
     area = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in there + back) + "Z"
     parts.append(tag("path", d=area, fill=look.colour, fill_opacity=0.25))
-    parts.append(_line("worst episode", lines["worst"], step, place, Look(INK, 0.9)))
-    parts.append(_line("median", lines["median"], step, place, Look(look.colour, max(look.width, 2))))
+    parts.append(_line("worst episode", course.worst, step, place, Look(INK, 0.9)))
+    parts.append(_line("median", course.median, step, place, Look(look.colour, max(look.width, 2))))
     return "".join(parts)
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from hydraviper.algorithm import distill
-from hydraviper.data import Estimate, InputError
+from hydraviper.data import Estimate, InputError, Progress
 from hydraviper.engines.local import LocalEngine
 from hydraviper.experts.store import StoredExpert
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
+from hydraviper.records import AlgorithmScores, Comparison, Difference, Evaluation, Outcome, ScoreMeaning, encode
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs.folder import check_new_file
 from hydraviper.settings import Settings
@@ -32,111 +31,116 @@ def compare(
     expert: StoredExpert,
     variants: Sequence[Variant],
     settings: Settings,
+    *,
     seeds: int,
     episodes: int,
-    workers: int,
-    progress: Callable[[str, int, int], None],
-) -> dict[str, Any]:
+    workers: int = 1,
+    progress: Progress = lambda step, done, of: None,
+) -> Comparison:
     """Run each algorithm with seeds 0 .. seeds - 1 and score every result on the same unseen episodes."""
-    result: dict[str, Any] = {"game": game.name, "seeds": seeds, "settings": settings.to_json(), "algorithms": {}}
+    algorithms: dict[str, AlgorithmScores] = {}
+    evaluations: list[Evaluation] = []
     with LocalEngine(catalogue.maker(game), workers) as engine:
         references = evaluation.play_references(game, expert, engine, episodes)
         for variant in variants:
-            rows = []
+            evaluations, seconds, rollouts = [], [], {}
             for seed in range(seeds):
                 start = time.perf_counter()
                 distilled = distill(game, expert, replace(settings, seed=seed), variant, engine)
-                seconds = time.perf_counter() - start
+                seconds.append(time.perf_counter() - start)
+                rollouts = rollouts or distilled.ledger.rollouts
                 # the evaluation's own seed: every algorithm and seed meets the same episodes
-                fields = evaluation.evaluate(
-                    game, expert, distilled.profile.students, engine, episodes, references=references
+                evaluations.append(
+                    evaluation.evaluate_students(
+                        game, expert, distilled.profile.students, engine, episodes, references=references
+                    )
                 )
-                rows.append({"seed": seed, "seconds": seconds, "rollouts": distilled.ledger.rollouts, **fields})
                 progress(variant.name, seed + 1, seeds)
-            result["algorithms"][variant.name] = _summary(rows)
-            result.update({key: rows[0][key] for key in ("expert", "yardsticks") if key in rows[0]})
-    _compare_on_common_seeds(result["algorithms"])
-    result["score"] = {"name": game.score.name, "lower_is_better": game.score.lower_is_better, "episodes": episodes}
-    return result
+            algorithms[variant.name] = _over_seeds(evaluations, seconds, rollouts)
+    return Comparison(
+        game=game.name,
+        seeds=seeds,
+        settings=settings.to_json(),
+        algorithms=_with_differences(algorithms),
+        expert=evaluations[0].expert,
+        yardsticks=evaluations[0].yardsticks,
+        score=ScoreMeaning(name=game.score.name, lower_is_better=game.score.lower_is_better, episodes=episodes),
+    )
 
 
-def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    score = Estimate.of([row["score"]["mean"] for row in rows])
-    seconds = Estimate.of([row["seconds"] for row in rows])
-    summary: dict[str, Any] = {
-        "mean": score.mean,
-        "ci95": _known(score.ci95),
-        "seconds": {"mean": seconds.mean, "ci95": _known(seconds.ci95)},
-        "rollouts": rows[0]["rollouts"],
-        "scores": [row["score"]["mean"] for row in rows],
+def _over_seeds(runs: Sequence[Evaluation], seconds: Sequence[float], rollouts: dict[str, int]) -> AlgorithmScores:
+    scores = [run.score for run in runs]
+    jams = {}
+    if scores[0].jammed is not None:
+        jams = {
+            "median": float(np.median([score.median or 0.0 for score in scores])),
+            "worst": max(score.worst or 0.0 for score in scores),
+            "jammed": sum(score.jammed or 0 for score in scores),
+        }
+    return AlgorithmScores(
+        **structs.asdict(Estimate.of([score.mean for score in scores])),
+        **jams,
+        seconds=Estimate.of(seconds),
+        rollouts=rollouts,
+        scores=tuple(score.mean for score in scores),
+        measures=_means([run.measures for run in runs]),
+        opponents=_means([run.opponents for run in runs]),
+    )
+
+
+def _means(runs: Sequence[Mapping[str, Mapping[str, Estimate]]]) -> dict[str, dict[str, float]]:
+    """The mean over seeds of what trees and expert have by name."""
+    return {
+        name: {who: float(np.mean([run[name][who].mean for run in runs])) for who in ("trees", "expert")}
+        for name in runs[0]
     }
-    if "jammed" in rows[0]["score"]:
-        summary["median"] = float(np.median([row["score"]["median"] for row in rows]))
-        summary["worst"] = max(row["score"]["worst"] for row in rows)
-        summary["jammed"] = sum(row["score"]["jammed"] for row in rows)
-    for field in ("measures", "opponents"):
-        if field in rows[0]:
-            summary[field] = {
-                name: {
-                    who: float(np.mean([row[field][name][who]["mean"] for row in rows])) for who in ("trees", "expert")
-                }
-                for name in rows[0][field]
-            }
-    return summary
 
 
-def _compare_on_common_seeds(rows: dict[str, Any]) -> None:
+def _with_differences(algorithms: Mapping[str, AlgorithmScores]) -> dict[str, AlgorithmScores]:
     """Add each algorithm's difference from the reference: its score minus the reference's on the same seed."""
-    reference = REFERENCE if REFERENCE in rows else next(iter(rows))
-    for name, row in rows.items():
-        if name != reference:
-            difference = Estimate.of(np.subtract(row["scores"], rows[reference]["scores"]))
-            row["difference"] = {"from": reference, "mean": difference.mean, "ci95": _known(difference.ci95)}
+    reference = REFERENCE if REFERENCE in algorithms else next(iter(algorithms))
+
+    def compared(row: AlgorithmScores) -> AlgorithmScores:
+        apart = Estimate.of(np.subtract(row.scores, algorithms[reference].scores))
+        return structs.replace(row, difference=Difference(**structs.asdict(apart), from_=reference))
+
+    return {name: row if name == reference else compared(row) for name, row in algorithms.items()}
 
 
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value  # JSON has no word for it
-
-
-def _with_interval(value: dict[str, Any], digits: int) -> str:
-    interval = "" if value["ci95"] is None else f" ± {value['ci95']:.{digits}f}"
-    return f"{value['mean']:.{digits}f}{interval}"
-
-
-def to_markdown(result: dict[str, Any], command: str) -> str:
+def to_markdown(result: Comparison, command: str) -> str:
     """The comparison as a table for people."""
-    score = result["score"]
-    better = "lower" if score["lower_is_better"] else "higher"
-    reference = next((row["difference"]["from"] for row in result["algorithms"].values() if "difference" in row), "")
-    budget = f"{result['settings']['train_budget']:,} / {result['settings']['valid_budget']:,}"
+    score = result.score
+    better = "lower" if score.lower_is_better else "higher"
+    reference = next((row.difference.from_ for row in result.algorithms.values() if row.difference), "")
+    budget = f"{result.settings['train_budget']:,} / {result.settings['valid_budget']:,}"
     lines = [
-        f"### {result['game']}, {budget} rollouts",
+        f"### {result.game}, {budget} rollouts",
         "",
-        f"{score['name'].capitalize()} ({better} is better), mean and 95 % interval over {result['seeds']} seeds, "
-        f"{score['episodes']:,} unseen episodes each. Made by `{command}`.",
+        f"{score.name.capitalize()} ({better} is better), mean and 95 % interval over {result.seeds} seeds, "
+        f"{score.episodes:,} unseen episodes each. Made by `{command}`.",
         "",
         f"| policy | score | minus {reference}'s, seed by seed | seconds | rollouts (warm-up / train / valid) |",
         "|---|---|---|---|---|",
-        f"| expert | {result['expert']['mean']:.2f} | | | |",
     ]
-    for name, row in result["algorithms"].items():
-        spent = " / ".join(f"{row['rollouts'][key]:,}" for key in ("warmup", "train", "valid"))
-        apart = _with_interval(row["difference"], 2) if "difference" in row else ""
-        lines.append(f"| {name} | {_with_interval(row, 2)} | {apart} | {_with_interval(row['seconds'], 1)} | {spent} |")
-    for name, row in result.get("yardsticks", {}).items():
-        lines.append(f"| script: {name} | {row['mean']:.2f} | | | |")
+    lines += [f"| expert | {result.expert.mean:.2f} | | | |"] if result.expert else []
+    for name, row in result.algorithms.items():
+        spent = " / ".join(f"{row.rollouts[key]:,}" for key in ("warmup", "train", "valid"))
+        apart = str(row.difference) if row.difference else ""
+        lines.append(f"| {name} | {row} | {apart} | {row.seconds:.1f} | {spent} |")
+    lines += [f"| script: {name} | {row.mean:.2f} | | | |" for name, row in result.yardsticks.items()]
     lines += _jams(result) + _beside(result)
     return "\n".join(lines) + "\n"
 
 
-def _jams(result: dict[str, Any]) -> list[str]:
+def _jams(result: Comparison) -> list[str]:
     """Lines for the median, the worst and the jammed episodes, where a game can jam."""
-    rows = {"expert": result["expert"], **result["algorithms"]}
-    rows |= {f"script: {name}": row for name, row in result.get("yardsticks", {}).items()}
+    rows: dict[str, Outcome] = {"expert": result.expert} if result.expert else {}
+    rows |= result.algorithms
+    rows |= {f"script: {name}": row for name, row in result.yardsticks.items()}
     lines = [
-        f"| {name} | {row['median']:.2f} | {row['worst']:.2f} | {row['jammed']} |"
+        f"| {name} | {row.median:.2f} | {row.worst:.2f} | {row.jammed} |"
         for name, row in rows.items()
-        if "jammed" in row
+        if row.jammed is not None
     ]
     header = [
         "",
@@ -146,21 +150,21 @@ def _jams(result: dict[str, Any]) -> list[str]:
     return header + lines if lines else []
 
 
-def _beside(result: dict[str, Any]) -> list[str]:
+def _beside(result: Comparison) -> list[str]:
     """Lines for measures beside the score and for scripted opponents."""
     lines = []
-    for field, title in (("measures", "{name}"), ("opponents", "{score} against the scripted adversary: {name}")):
-        for algorithm, row in result["algorithms"].items():
-            for name, values in row.get(field, {}).items():
-                words = title.format(name=name, score=result["score"]["name"])
-                lines.append(f"| {algorithm} | {words} | {values['trees']:.3f} | {values['expert']:.3f} |")
+    against = f"{result.score.name} against the scripted adversary: "
+    for prefix, of in (("", lambda row: row.measures), (against, lambda row: row.opponents)):
+        for algorithm, row in result.algorithms.items():
+            for name, values in of(row).items():
+                lines.append(f"| {algorithm} | {prefix}{name} | {values['trees']:.3f} | {values['expert']:.3f} |")
     header = ["", "| algorithm | beside the score | trees | expert |", "|---|---|---|---|"]
     return header + lines if lines else []
 
 
-def save(result: dict[str, Any], path: Path, command: str) -> None:
+def save(result: Comparison, path: Path, command: str) -> None:
     """Write the table as JSON and, beside it, as Markdown; the path is without an ending."""
-    write_whole(path.with_name(path.name + ".json"), json.dumps({**result, "command": command}, indent=1))
+    write_whole(path.with_name(path.name + ".json"), encode(structs.replace(result, command=command), indent=1))
     write_whole(path.with_name(path.name + ".md"), to_markdown(result, command))
 
 

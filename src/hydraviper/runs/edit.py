@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from hydraviper.data import Estimate, InputError, Rollouts
-from hydraviper.drawing.report import render_report
+from hydraviper.drawing.pages.report import render_report
 from hydraviper.profile import Profile
-from hydraviper.protocols import Engine, Expert, Game, offers
-from hydraviper.runs.evaluate import over_time, score_fields
-from hydraviper.runs.folder import held
+from hydraviper.protocols import Engine, Expert, Game, Student, offers
+from hydraviper.records import Agreement, Edit, EditScore, Evaluation, OverTime, Summary, Undo, encode
+from hydraviper.runs.draw import teams_of
+from hydraviper.runs.evaluate import outcome, over_time, score_record
+from hydraviper.runs.folder import held, new_folder
+from hydraviper.runs.opening import playing
+from hydraviper.runs.run import Run, read_ledger
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import EPISODES
-from hydraviper.trees import edit, file
+from hydraviper.trees import edit as tree_edit
+from hydraviper.trees import file
 from hydraviper.trees.counts import recount
 from hydraviper.trees.edit import Wish
 from hydraviper.trees.file import TreesFile
@@ -31,7 +36,65 @@ PENDING = "edit.pending"  # what stands beside trees.json after an edit that is 
 BESIDE = ("summary.json", "report.html")
 RUN_FILES = ("settings.json", "ledger.jsonl", *BESIDE, "trees.json")
 LEFTOVERS = (*(f"{name}.part" for name in ("trees.json", *BESIDE, PENDING)), PENDING)  # of an edit that was killed
-_MEASURED = ("score", "expert", "difference", "yardsticks", "measures", "opponents", "over_time")  # of a summary
+
+
+@dataclass(frozen=True)
+class Edited:
+    """The trees after an edit or its undoing, and where they were written."""
+
+    trees: TreesFile
+    record: Edit  # what was changed, or what was taken back
+    path: Path  # the run's folder or trees.json
+    report: Path | None = None  # the fresh report; None if nothing was written or there is no summary to make it from
+
+
+def edit(
+    run: Run,
+    agent: str,
+    wish: Wish,
+    *,
+    episodes: int | None = None,
+    seed: int = 0,
+    out: Path | None = None,
+    dry_run: bool = False,
+    engine: Engine | None = None,
+) -> Edited:
+    """Change a tree, play both on the same episodes, and write the trees with a record of the edit.
+
+    They go to the run itself, or to a new folder `out`; with `dry_run` nothing is written.
+    """
+    path = _path(run)
+    trees, summary, game = run.trees, run.summary if path.is_dir() else None, run.game
+    trees.place(agent)
+    expert = run.expert
+    episodes = usual_episodes(trees, game) if episodes is None else episodes
+    target = nullcontext() if out is None or dry_run else new_folder(out, Path("runs"), "edited")
+    with target as folder, playing(game, engine, run.workers) as place:
+        bench = Bench(game, expert, place, episodes, seed)
+        changed, evaluation = measure(trees, agent, wish, bench, summary)
+        if folder is not None:
+            copy(path, folder)
+            path = folder
+    if dry_run:
+        return Edited(changed, changed.edits[-1], path)
+    report = save(path, trees, changed, None if summary is None else after_edit(summary, evaluation), game)
+    return Edited(changed, changed.edits[-1], path, report)
+
+
+def undo(run: Run) -> Edited:
+    """Take back the last edit of a run: its trees, score, summary and report are as before, bit for bit."""
+    path, trees = _path(run), run.trees
+    back = undone(trees)
+    summary = run.summary if path.is_dir() else None
+    before = None if summary is None else after_undo(summary, back)
+    report = save(path, trees, back, before, None if summary is None else run.game)
+    return Edited(back, trees.edits[-1], path, report)
+
+
+def _path(run: Run) -> Path:
+    if run.path is None:
+        raise InputError("these trees were not saved: save the run first, then edit it.")
+    return run.path
 
 
 @dataclass(frozen=True)
@@ -45,84 +108,76 @@ class Bench:
     seed: int = 0  # as of `evaluate`
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The trees after an edit, and the fields of the summary that changed with them."""
-
-    trees: TreesFile
-    fields: Mapping[str, Any]
-
-
 def usual_episodes(trees: TreesFile, game: Game) -> int:
     """As many as the trees were scored on before their first edit, or what suits the game."""
-    score = trees.edits[0]["undo"]["score"] if trees.edits else trees.score
-    episodes = score.get("episodes") if isinstance(score, Mapping) else None
-    if isinstance(episodes, int) and EPISODES.least <= episodes <= EPISODES.most:
-        return episodes
+    first = trees.edits[0].undo if trees.edits else None
+    score = trees.score if first is None else first.score
+    if score is not None and EPISODES.least <= score.episodes <= EPISODES.most:
+        return score.episodes
     return game.recommended.evaluation_episodes
 
 
-def measure(trees: TreesFile, agent: str, wish: Wish, bench: Bench, summary: Mapping[str, Any]) -> Measured:
+def measure(
+    trees: TreesFile, agent: str, wish: Wish, bench: Bench, summary: Summary | None
+) -> tuple[TreesFile, Evaluation]:
     """Apply an edit and play the trees before and after it on the same episodes.
 
     The edited tree's counts come from the episodes that the edited trees play, labelled by the expert.
     """
     EPISODES.check("--episodes", bench.episodes)
-    place, students = trees.place(agent), trees.students(bench.game)
-    member = [own.name for own in bench.game.agents].index(agent)
+    position, students = trees.place(agent), trees.students(bench.game)
+    member = [one.name for one in bench.game.agents].index(agent)
     derived = offers(bench.game).search.derived
     offered = derived[member] if derived else ()
-    edited = edit.apply(wish, trees.agents[place], trees.trees[place], offered)
+    edited = tree_edit.apply(wish, trees.agents[position], trees.trees[position], offered)
     seeds = rollout_seeds(bench.seed, Purpose.EVALUATE, 0, bench.episodes)
     before = bench.engine.play(Profile(bench.expert, students), seeds)
     after = bench.engine.play(Profile(bench.expert, {**students, member: edited.tree}), seeds, record=True)
     seen = after.observations or ()
     labels = bench.expert.act(seen, (member,))[:, member]
     tree = recount(edited.tree, seen[member], labels)
-    with odd_files(Path(str(summary.get("out", "the run's folder")))):
-        fields = _fields(summary, bench, {**students, member: tree}, after)
-    record = {
-        "agent": agent,
-        "node": wish.node,
-        "what": edited.what,
-        "before": edited.before,
-        "after": edited.after,
-        "counts": f"the edited trees played {bench.episodes} episodes (seed {bench.seed}), labelled by the expert",
-        "score": _compared(bench, before, after),
-        "agreement": {
-            "observations": len(labels),
-            "before": _agreement(students[member], seen[member], labels),
-            "after": _agreement(tree, seen[member], labels),
-        },
-        "undo": {"tree": trees.trees[place].to_json(), "score": trees.score, "mark": _mark(tree)},
-        "version": __version__,
-    }
-    changed = (*trees.trees[:place], tree, *trees.trees[place + 1 :])
-    return Measured(replace(trees, trees=changed, score=fields["score"], edits=(*trees.edits, record)), fields)
+    evaluation = _evaluation(summary, bench, {**students, member: tree}, after)
+    record = Edit(
+        agent=agent,
+        node=wish.node,
+        what=edited.what,
+        before=edited.before,
+        after=edited.after,
+        counts=f"the edited trees played {bench.episodes} episodes (seed {bench.seed}), labelled by the expert",
+        score=_compared(bench, before, after),
+        agreement=Agreement(
+            observations=len(labels),
+            before=_agreement(students[member], seen[member], labels),
+            after=_agreement(tree, seen[member], labels),
+        ),
+        undo=Undo(tree=trees.trees[position].to_json(), score=trees.score, mark=_mark(tree)),
+        version=__version__,
+    )
+    changed = (*trees.trees[:position], tree, *trees.trees[position + 1 :])
+    return replace(trees, trees=changed, score=evaluation.score, edits=(*trees.edits, record)), evaluation
 
 
-def undo(trees: TreesFile) -> TreesFile:
+def undone(trees: TreesFile) -> TreesFile:
     """The trees as they were before the last edit, bit for bit."""
-    if not trees.edits:
+    if not trees.edits or trees.edits[-1].undo is None:
         raise InputError("these trees have not been edited: there is nothing to undo.")
-    last = trees.edits[-1]
-    place, kept = trees.place(last["agent"]), last["undo"]
-    if _mark(trees.trees[place]) != kept["mark"]:
+    last, kept = trees.edits[-1], trees.edits[-1].undo
+    position = trees.place(last.agent)
+    if _mark(trees.trees[position]) != kept.mark:
         raise InputError(
-            f"the tree of {last['agent']} was changed after its last edit by something else: undo that first."
+            f"the tree of {last.agent} was changed after its last edit by something else: undo that first."
         )
-    changed = (*trees.trees[:place], Tree.from_json(kept["tree"]), *trees.trees[place + 1 :])
-    return replace(trees, trees=changed, score=kept["score"], edits=trees.edits[:-1])
+    changed = (*trees.trees[:position], Tree.from_json(kept.tree), *trees.trees[position + 1 :])
+    return replace(trees, trees=changed, score=kept.score, edits=trees.edits[:-1])
 
 
-def in_words(record: Mapping[str, Any]) -> str:
+def in_words(record: Edit) -> str:
     """An edit and what it cost as one sentence."""
-    score = record["score"]
-    before, after, difference = (Estimate(**score[k], count=0) for k in ("before", "after", "difference"))
+    score = record.score
     return (
-        f"{record['agent']}, node {record['node']}: {record['before']!r} became {record['after']!r}; {score['name']} "
-        f"{before} before, {after} after, {verdict(score)} ({difference.mean:+.2f} ± {difference.ci95:.2f})"
-        f"{_agreement_in_words(record.get('agreement'))}."
+        f"{record.agent}, node {record.node}: {record.before!r} became {record.after!r}; {score.name} "
+        f"{score.before} before, {score.after} after, {verdict(score)} ({score.difference:+.2f})"
+        f"{_agreement_in_words(record.agreement)}."
     )
 
 
@@ -130,22 +185,21 @@ def _agreement(tree: Tree, seen: np.ndarray, labels: np.ndarray) -> float:
     return float((tree.predict(seen) == labels).mean())
 
 
-def _agreement_in_words(known: Mapping[str, Any] | None) -> str:
+def _agreement_in_words(agreement: Agreement | None) -> str:
     """How often the expert agrees before and after, on the same data; an edit of an older version does not know."""
-    if not known:
+    if agreement is None:
         return ""
-    before, after = (f"{100 * known[when]:.1f} %" for when in ("before", "after"))
     return (
-        f"; the expert agrees on {before} before and {after} after, of the same {known['observations']:,} observations"
+        f"; the expert agrees on {100 * agreement.before:.1f} % before and {100 * agreement.after:.1f} % after, "
+        f"of the same {agreement.observations:,} observations"
     )
 
 
-def verdict(score: Mapping[str, Any]) -> str:
+def verdict(score: EditScore) -> str:
     """Better, worse, or no difference that the episodes show."""
-    mean, ci95 = score["difference"]["mean"], score["difference"]["ci95"]
-    if abs(mean) <= ci95:
+    if abs(score.difference.mean) <= score.difference.ci95:
         return "no difference that these episodes show"
-    return "better" if (mean < 0) == score["lower_is_better"] else "worse"
+    return "better" if (score.difference.mean < 0) == score.lower_is_better else "worse"
 
 
 # --------------------------------------------------------------------------- the run's folder
@@ -157,16 +211,7 @@ def home(run: Path) -> Path:
     return run.parent if run.is_file() and is_inside else run
 
 
-def read_summary(run: Path) -> dict[str, Any]:
-    """summary.json of a run's folder; nothing for a bare trees.json or if it cannot be read."""
-    try:
-        summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return summary if isinstance(summary, dict) else {}
-
-
-def save(run: Path, old: TreesFile, new: TreesFile, summary: Mapping[str, Any], game: Game | None) -> Path | None:
+def save(run: Path, old: TreesFile, new: TreesFile, summary: Summary | None, game: Game | None) -> Path | None:
     """Write the trees, with summary and report where the run has them; returns the report's path.
 
     The edit happens when trees.json gets its new content, in one step. What stands beside it is noted before, so that
@@ -175,9 +220,8 @@ def save(run: Path, old: TreesFile, new: TreesFile, summary: Mapping[str, Any], 
     path = run / "trees.json" if run.is_dir() else run
     text = json.dumps(new.to_json(), indent=1)
     beside = {}
-    if summary and game is not None:
-        with odd_files(run):
-            beside = {"summary.json": json.dumps(summary, indent=1), "report.html": _report(run, new, summary, game)}
+    if summary is not None and game is not None:
+        beside = {"summary.json": encode(summary, indent=1), "report.html": _report(run, new, summary, game)}
     with held(path.parent):
         if file.load(path).to_json() != old.to_json():
             raise InputError(f"{path} was changed by something else meanwhile: nothing was written, repeat the edit.")
@@ -216,115 +260,92 @@ def _complete(run: Path) -> None:
         (run / name).unlink(missing_ok=True)
 
 
-@contextmanager
-def odd_files(run: Path) -> Iterator[None]:
-    """Whatever the files beside the trees say that no run says is the input's fault."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
-        raise InputError(
-            f"the files in {run} do not say what a run's say ({type(error).__name__}: {error}): move its summary.json "
-            "and ledger.jsonl away, or edit a copy of its trees.json."
-        ) from error
-
-
-def after_edit(summary: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+def after_edit(summary: Summary, evaluation: Evaluation) -> Summary:
     """The summary with what was measured; behind it, the summaries before each edit."""
-    if not summary:
-        return {}
-    kept = {name: value for name, value in summary.items() if name != "before_edits"}
-    rest = {name: value for name, value in kept.items() if name not in _MEASURED}
-    return {**rest, **fields, "before_edits": [*summary.get("before_edits", ()), kept]}
+    earlier = (*summary.before_edits, structs.replace(summary, before_edits=()))
+    return structs.replace(summary, **structs.asdict(evaluation), before_edits=earlier)
 
 
-def after_undo(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """The summary as it was before the last edit; without its scores if it does not know them."""
-    if not summary.get("before_edits"):
-        return {name: value for name, value in summary.items() if name not in _MEASURED}
-    *stack, kept = summary["before_edits"]
-    return {**kept, **({"before_edits": stack} if stack else {})}
+def after_undo(summary: Summary, trees: TreesFile) -> Summary:
+    """The summary as it was before the last edit; if it does not know that, with the trees' score alone."""
+    if not summary.before_edits:
+        known = Evaluation() if trees.score is None else Evaluation(score=trees.score)
+        return structs.replace(summary, **structs.asdict(known))
+    *earlier, last = summary.before_edits
+    return structs.replace(last, before_edits=tuple(earlier))
 
 
-def _report(run: Path, trees: TreesFile, summary: Mapping[str, Any], game: Game) -> str:
-    ledger = run / "ledger.jsonl"
-    lines = _ledger_lines(ledger) if ledger.is_file() else []
+def _report(run: Path, trees: TreesFile, summary: Summary, game: Game) -> str:
     notes = [f"Edited by hand: {in_words(record)}" for record in trees.edits]
     if notes:
         notes.append(
             "The score is that of the episodes by which the edits were judged: `hydraviper evaluate RUN --seed 1` "
             "scores on others. An edited tree's counts are those of the episodes that it played then."
         )
-    places = {agent.name: i for i, agent in enumerate(game.agents)}
-    teams = [tuple(places[name] for name in team) for team in summary.get("teams", ())] or game.teams
-    notes = [*summary.get("notes", ()), *notes]
-    return render_report(summary, trees.agents, trees.trees, lines, notes, offers(game).drawing, teams)
-
-
-def _ledger_lines(ledger: Path) -> list[dict[str, Any]]:
-    """The ledger's lines up to the first that is torn: a run that was killed ends in the middle of one."""
-    lines = []
-    for line in ledger.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            lines.append(json.loads(line))
-        except (ValueError, RecursionError):
-            break
-    return lines
+    return render_report(
+        summary,
+        agents=trees.agents,
+        trees=trees.trees,
+        ledger=read_ledger(run),
+        notes=[*(summary.notes or ()), *notes],
+        drawing=offers(game).drawing,
+        teams=teams_of(game, summary),
+    )
 
 
 # --------------------------------------------------------------------------- numbers
 
 
-def _fields(summary: Mapping[str, Any], bench: Bench, students: Mapping[int, Tree], played: Rollouts) -> dict[str, Any]:
-    """The measured fields of the summary; what was measured on other episodes is left out, not compared with."""
-    earlier = [summary, *reversed(summary.get("before_edits", ()))]
-    same = [old for old in earlier if "expert" in old and old["score"].get("episodes") == bench.episodes]
+def _evaluation(summary: Summary | None, bench: Bench, students: Mapping[int, Student], played: Rollouts) -> Evaluation:
+    """What is measured anew; what was measured on other episodes is left out, not compared with."""
+    earlier = [] if summary is None else [summary, *reversed(summary.before_edits)]
+    same = [old for old in earlier if old.expert is not None and old.score.episodes == bench.episodes]
     if not same or bench.seed != 0:  # a run is scored with seed 0
-        return {"score": score_fields(bench.game, played)}
-    summary = same[0]
-    fields: dict[str, Any] = {"score": score_fields(bench.game, played, summary["score"].get("jam_threshold"))}
-    fields |= {name: summary[name] for name in ("expert", "yardsticks") if name in summary}
-    if "measures" in summary:
-        fields["measures"] = {
-            name: {**sides, "trees": _plain(Estimate.of(played.measures[name]))} if name in played.measures else sides
-            for name, sides in summary["measures"].items()
-        }
-    scoring = offers(bench.game).scoring
-    if "over_time" in summary and scoring.step_minutes is not None:
-        new, old = over_time(bench.game, scoring.step_minutes, {"trees": played}), summary["over_time"]
-        fields["over_time"] = {**old, "policies": {**old["policies"], **new["policies"]}}
-    if "opponents" in summary:
-        seeds = rollout_seeds(bench.seed, Purpose.EVALUATE, 0, bench.episodes)
-        fields["opponents"] = {
-            name: {**sides, "trees": _score(bench, {**students, **scoring.opponents[name]}, seeds)}
-            for name, sides in summary["opponents"].items()
-            if name in scoring.opponents
-        }
-    return fields
+        return Evaluation(score=score_record(bench.game, played))
+    old, scripts = same[0], offers(bench.game).scoring.opponents
+    seeds = rollout_seeds(bench.seed, Purpose.EVALUATE, 0, bench.episodes)
+    return Evaluation(
+        score=score_record(bench.game, played, old.score.jam_threshold),
+        expert=old.expert,
+        yardsticks=old.yardsticks,
+        measures={
+            name: {**sides, "trees": Estimate.of(played.measures[name])} if name in played.measures else sides
+            for name, sides in old.measures.items()
+        },
+        opponents={
+            name: {
+                **sides,
+                "trees": outcome(
+                    bench.game,
+                    bench.engine.play(Profile(bench.expert, {**students, **scripts[name]}), seeds),
+                ),
+            }
+            for name, sides in old.opponents.items()
+            if name in scripts
+        },
+        over_time=None if old.over_time is None else _over_time(old.over_time, bench.game, played),
+    )
 
 
-def _score(bench: Bench, students: Mapping[int, Any], seeds: Any) -> dict[str, float]:
-    played = bench.engine.play(Profile(bench.expert, students), seeds)
-    return _plain(Estimate.of(bench.game.score.of(played.returns)))
+def _over_time(old: OverTime, game: Game, played: Rollouts) -> OverTime | None:
+    minutes = offers(game).scoring.step_minutes
+    if minutes is None:
+        return None
+    return structs.replace(old, policies={**old.policies, **over_time(game, minutes, {"trees": played}).policies})
 
 
-def _compared(bench: Bench, before: Rollouts, after: Rollouts) -> dict[str, Any]:
+def _compared(bench: Bench, before: Rollouts, after: Rollouts) -> EditScore:
     score = bench.game.score
     first, second = score.of(before.returns), score.of(after.returns)
-    return {
-        "name": score.name,
-        "episodes": bench.episodes,
-        "seed": bench.seed,
-        "lower_is_better": score.lower_is_better,
-        "before": _plain(Estimate.of(first)),
-        "after": _plain(Estimate.of(second)),
-        "difference": _plain(Estimate.of(second - first)),
-    }
-
-
-def _plain(estimate: Estimate) -> dict[str, float]:
-    return {"mean": estimate.mean, "ci95": estimate.ci95}
+    return EditScore(
+        name=score.name,
+        episodes=bench.episodes,
+        seed=bench.seed,
+        lower_is_better=score.lower_is_better,
+        before=Estimate.of(first),
+        after=Estimate.of(second),
+        difference=Estimate.of(second - first),
+    )
 
 
 def _mark(tree: Tree) -> str:

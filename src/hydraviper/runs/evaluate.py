@@ -4,17 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from msgspec import structs
 
+from hydraviper.algorithm import Distilled
 from hydraviper.data import Estimate, Rollouts
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
+from hydraviper.records import Course, Evaluation, Outcome, OverTime, ScoreRecord, Summary
+from hydraviper.runs.opening import episodes_for, playing
+from hydraviper.runs.run import Source, opened
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import EPISODES
 
 SMOOTHED = 3.0  # minutes of the running mean in which a score is followed through an episode
+
+
+def evaluate(
+    run: Source, *, episodes: int | None = None, seed: int = 0, engine: Engine | None = None, workers: int = 1
+) -> Summary:
+    """Score trees, expert and yardsticks on the same unseen episodes (default: as many as suit the game).
+
+    Other seeds are other episodes. `run` is a run, what `distill` returned, a run's folder or a trees.json.
+    """
+    if isinstance(run, Distilled):
+        game, expert, students = run.game, run.profile.expert, run.profile.students
+        algorithm, path = run.algorithm, None
+    else:
+        run = opened(run)
+        game, students, expert = run.game, run.students, run.expert
+        algorithm, path, workers = run.trees.made["algorithm"], run.path, run.workers
+    with playing(game, engine, workers) as place:
+        scores = evaluate_students(game, expert, students, place, episodes_for(game, episodes), seed)
+    where = None if path is None else str(path)
+    return Summary(**structs.asdict(scores), game=game.name, algorithm=algorithm, seed=seed, run=where)
 
 
 @dataclass(frozen=True)
@@ -37,7 +61,7 @@ def play_references(game: Game, expert: Expert, engine: Engine, episodes: int, s
     )
 
 
-def evaluate(
+def evaluate_students(
     game: Game,
     expert: Expert,
     students: Mapping[int, Student],
@@ -45,62 +69,71 @@ def evaluate(
     episodes: int,
     seed: int = 0,
     references: References | None = None,
-) -> dict[str, Any]:
-    """Score, expert, measures, yardsticks and scripted opponents, as the fields that `--json` prints."""
+) -> Evaluation:
+    """Score trees, expert and yardsticks on the same unseen episodes, and the trees against scripted opponents."""
     references = references or play_references(game, expert, engine, episodes, seed)
     teacher, seeds = references.expert, references.seeds
     trees = engine.play(Profile(expert, students), seeds) if students else teacher
-    jam = jam_threshold(game, references)
-    fields: dict[str, Any] = {
-        "score": score_fields(game, trees, jam),
-        "expert": _estimate(game, teacher, jam),
-    }
+    jam, minutes = jam_threshold(game, references), offers(game).scoring.step_minutes
+    difference = None
     if students:  # on the same episodes, so that their luck is no part of it
-        apart = game.score.of(trees.returns) - game.score.of(teacher.returns)
-        fields["difference"] = _plain(Estimate.of(apart))
-    if trees.measures:
-        fields["measures"] = {
-            name: {
-                "trees": _plain(Estimate.of(values)),
-                "expert": _plain(Estimate.of(teacher.measures[name])),
-                **{rule: _plain(Estimate.of(played.measures[name])) for rule, played in references.yardsticks.items()},
-            }
-            for name, values in trees.measures.items()
-        }
-    if references.yardsticks:
-        fields["yardsticks"] = {name: _estimate(game, played, jam) for name, played in references.yardsticks.items()}
-    who = {**({"trees": trees} if students else {}), "expert": teacher, **references.yardsticks}
-    scoring = offers(game).scoring
-    if scoring.step_minutes is not None:
-        fields["over_time"] = over_time(game, scoring.step_minutes, who)
-    if scoring.opponents:
-        fields["opponents"] = {
-            name: {
-                "trees": _estimate(game, engine.play(Profile(expert, {**students, **rules}), seeds)),
-                "expert": _estimate(game, engine.play(Profile(expert, rules), seeds)),
-            }
-            for name, rules in scoring.opponents.items()
-        }
-    return fields
+        difference = Estimate.of(game.score.of(trees.returns) - game.score.of(teacher.returns))
+    everybody = {**({"trees": trees} if students else {}), "expert": teacher, **references.yardsticks}
+    sides = {"trees": trees, "expert": teacher, **references.yardsticks}
+    return Evaluation(
+        score=score_record(game, trees, jam),
+        expert=outcome(game, teacher, jam),
+        difference=difference,
+        measures={
+            name: {who: Estimate.of(played.measures[name]) for who, played in sides.items()} for name in trees.measures
+        },
+        yardsticks={name: outcome(game, played, jam) for name, played in references.yardsticks.items()},
+        opponents=_against_scripts(game, expert, students, engine, seeds),
+        over_time=None if minutes is None else over_time(game, minutes, everybody),
+    )
 
 
-def score_fields(game: Game, rollouts: Rollouts, jam: float | None = None) -> dict[str, Any]:
-    """What is told about a score, as the field that `--json` prints."""
-    fields: dict[str, Any] = {
-        "name": game.score.name,
-        **_estimate(game, rollouts, jam),
-        "episodes": rollouts.episodes,
-        "lower_is_better": game.score.lower_is_better,
+def _against_scripts(
+    game: Game, expert: Expert, students: Mapping[int, Student], engine: Engine, seeds: np.ndarray
+) -> dict[str, dict[str, Outcome]]:
+    """Trees and expert against every script that the other side can play."""
+    return {
+        name: {
+            who: outcome(game, engine.play(Profile(expert, {**mine, **script}), seeds))
+            for who, mine in {"trees": students, "expert": {}}.items()
+        }
+        for name, script in offers(game).scoring.opponents.items()
     }
-    return fields if jam is None else {**fields, "jam_threshold": jam}
 
 
-def over_time(game: Game, step_minutes: float, who: Mapping[str, Rollouts]) -> dict[str, Any]:
+def score_record(game: Game, rollouts: Rollouts, jam: float | None = None) -> ScoreRecord:
+    """A score with its name and direction; `jam` is the score above which an episode is jammed."""
+    return ScoreRecord(
+        **structs.asdict(outcome(game, rollouts, jam)),
+        name=game.score.name,
+        episodes=rollouts.episodes,
+        lower_is_better=game.score.lower_is_better,
+        jam_threshold=jam,
+    )
+
+
+def outcome(game: Game, rollouts: Rollouts, jam: float | None = None) -> Outcome:
+    """The score of some rollouts."""
+    scores = game.score.of(rollouts.returns)
+    estimate = structs.asdict(Estimate.of(scores))
+    if jam is None:
+        return Outcome(**estimate)
+    return Outcome(
+        **estimate, median=float(np.median(scores)), worst=float(scores.max()), jammed=int((scores > jam).sum())
+    )
+
+
+def over_time(game: Game, step_minutes: float, who: Mapping[str, Rollouts]) -> OverTime:
     """How the score runs through an episode: per step the median, the middle 80 % and the worst episode's.
 
     Every episode is smoothed by a running mean first, because signals make queues come and go.
     """
-    policies: dict[str, Any] = {}
+    policies = {}
     window = 1 + 2 * min(round(SMOOTHED / step_minutes / 2), game.horizon // 16)  # odd, so that it has a middle
     for name, played in who.items():
         if played.trace is None:
@@ -109,11 +142,10 @@ def over_time(game: Game, step_minutes: float, who: Mapping[str, Rollouts]) -> d
         worst = int(scores.argmax() if game.score.lower_is_better else scores.argmin())
         reached = ~np.isnan(played.trace).all(axis=0)  # steps that some episode has
         trace = _running_mean(played.trace[:, reached], window)
-        low, median, high = np.nanpercentile(trace, (10, 50, 90), axis=0)
-        lines = {"low": low, "median": median, "high": high, "worst": trace[worst]}
-        policies[name] = {line: [_rounded(value) for value in values] for line, values in lines.items()}
+        low, median, high = (_rounded(line) for line in np.nanpercentile(trace, (10, 50, 90), axis=0))
+        policies[name] = Course(low=low, median=median, high=high, worst=_rounded(trace[worst]))
     smoothed = window * step_minutes if window > 1 else 0.0
-    return {"step_minutes": step_minutes, "smoothed_minutes": smoothed, "policies": policies}
+    return OverTime(step_minutes=step_minutes, smoothed_minutes=smoothed, policies=policies)
 
 
 def _running_mean(values: np.ndarray, window: int) -> np.ndarray:
@@ -127,8 +159,8 @@ def _running_mean(values: np.ndarray, window: int) -> np.ndarray:
     return np.where(known, sums / np.maximum(counts, 1), np.nan)
 
 
-def _rounded(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), 2)
+def _rounded(values: np.ndarray) -> tuple[float | None, ...]:
+    return tuple(None if np.isnan(value) else round(float(value), 2) for value in values)
 
 
 def jam_threshold(game: Game, references: References) -> float | None:
@@ -141,19 +173,3 @@ def jam_threshold(game: Game, references: References) -> float | None:
         return None
     best = min(float(np.median(game.score.of(played.returns))) for played in references.yardsticks.values())
     return best * multiple if best > 0 else None
-
-
-def _estimate(game: Game, rollouts: Rollouts, jam: float | None = None) -> dict[str, float]:
-    scores = game.score.of(rollouts.returns)
-    fields = _plain(Estimate.of(scores))
-    if jam is not None:
-        fields |= {
-            "median": float(np.median(scores)),
-            "worst": float(scores.max()),
-            "jammed": int((scores > jam).sum()),
-        }
-    return fields
-
-
-def _plain(estimate: Estimate) -> dict[str, float]:
-    return {"mean": estimate.mean, "ci95": estimate.ci95}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hydraviper.data import Dataset, InputError
+from hydraviper.data import InputError
+from hydraviper.dataset import Dataset
 from hydraviper.profile import Profile
 from hydraviper.rollout import check_actions
 from hydraviper.seeding import Purpose, rollout_seeds

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hydraviper.data import Dataset, InputError, Team
+from hydraviper.data import InputError, Team
+from hydraviper.dataset import Dataset
 from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.task import Task
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hydraviper.data import Ledger
+from hydraviper.ledger import Ledger
 from hydraviper.protocols import Engine, Expert, Game
 from hydraviper.settings import Settings
 from hydraviper.verify.constraints import Constraints

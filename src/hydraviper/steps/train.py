@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.data import Dataset, Derived, InputError
+from hydraviper.data import Derived, InputError
+from hydraviper.dataset import Dataset
 from hydraviper.protocols import Student, offers
 from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.task import Task

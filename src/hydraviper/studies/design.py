@@ -10,7 +10,7 @@ from typing import Any
 
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
-from hydraviper.settings import Settings
+from hydraviper.settings import Settings, settings_for
 from hydraviper.studies.published import COLOGNE, DECEPTION, GAMES, INGOLSTADT, NAVIGATION
 
 LEVELS = ("high", "mid", "low")  # of a budget; mid is half of high
@@ -188,19 +188,11 @@ def cell_of(arm: Arm, game: Game, expert: tuple[str, str], seed: int, scale: flo
 
 def settings_of(arm: Arm, game: Game) -> Settings:
     """The game's own budgets at the arm's levels, and what the arm changes."""
-    suits = game.recommended
-    budgets = {"high": suits.high, "mid": (suits.high[0] // 2, suits.high[1] // 2), "low": suits.low}
-    chosen = {
-        "ucb_scale": suits.ucb_scale,
-        "rollouts_per_iteration": suits.rollouts_per_iteration,
-        "train_budget": budgets[arm.train][0],
-        "valid_budget": budgets[arm.valid][1],
-        **arm.settings,
-    }
-    if arm.per_agent:
-        agents = sum(map(len, game.teams))
-        chosen |= {name: agents * chosen[name] for name in ("train_budget", "valid_budget")}
-    return Settings(**chosen)
+    settings = settings_for(game.recommended, train=arm.train, valid=arm.valid, **arm.settings)
+    if not arm.per_agent:
+        return settings
+    agents = sum(map(len, game.teams))
+    return replace(settings, train_budget=agents * settings.train_budget, valid_budget=agents * settings.valid_budget)
 
 
 def _scaled(settings: Settings, scale: float, agents: int) -> Settings:

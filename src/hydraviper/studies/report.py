@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hydraviper.drawing.charts import figure, fixed, table
-from hydraviper.drawing.report.style import STYLE
+from hydraviper.drawing.pages.style import STYLE
 from hydraviper.studies import pooled, published, questions, statistics
 from hydraviper.studies.design import Study, titled
 from hydraviper.studies.figures import FIGURES

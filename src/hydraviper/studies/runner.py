@@ -32,6 +32,7 @@ from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game, offers
+from hydraviper.records import to_json
 from hydraviper.refine.records import RefineSettings
 from hydraviper.refine.search import refine
 from hydraviper.runs import distil as runs
@@ -250,11 +251,11 @@ def _refine(job: Job, game: Game, expert: StoredExpert) -> dict[str, Any]:
         students = file.load(place).students(game)
         limits = RefineSettings(seconds=job.cell.refine, seed=job.cell.settings.seed)
         refined = refine(game, expert, students, engine, limits)
-        fields = evaluation.evaluate(game, expert, refined.students, engine, job.cell.episodes)
+        scores = evaluation.evaluate_students(game, expert, refined.students, engine, job.cell.episodes)
     seconds = {**summary["seconds"], "refine": refined.seconds}
     seconds["total"] += refined.seconds
     notes = [*summary["notes"], refined.sentence()]
-    return {**summary, **fields, "seconds": seconds, "notes": notes, "refined": refined.to_json()}
+    return {**summary, **to_json(scores), "seconds": seconds, "notes": notes, "refined": refined.to_json()}
 
 
 @contextmanager
@@ -268,12 +269,14 @@ def _scratch(job: Job) -> Iterator[Path]:
 
 def _run_into(place: Path, job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> dict[str, Any]:
     cell = job.cell
-    run = runs.Run(game, expert, VARIANTS[cell.algorithm], cell.settings)
+    plan = runs.Plan(game, expert, VARIANTS[cell.algorithm], cell.settings)
     known = None if offers(game).compiled else lambda: _references(job, game, expert, engine)
     seed = f"rollouts-{game.name}-{cell.expert_hash}-{cell.settings.seed}"
     shared = job.folder / RUNNING / seed if job.shares else None
-    summary = runs.execute(run, place, engine, cell.episodes, cell.command, lambda step, done, of: None, known, shared)
-    return {**summary, "out": None}
+    summary = runs.execute(
+        plan, place, engine, episodes=cell.episodes, command=cell.command, references=known, shared=shared
+    )
+    return {**to_json(summary), "out": None}
 
 
 def _references(job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> evaluation.References:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numba as nb
 import numpy as np
 
-from hydraviper.data import Rows
+from hydraviper.dataset import GrowingArray
 
 MOST = 256
 _SAMPLE = 20_000  # rows that decide where the bins lie
@@ -29,8 +29,8 @@ class Bins:
     """
 
     def __init__(self, features: int) -> None:
-        self._raw = Rows((features,), np.float32)
-        self._binned = Rows((features,), np.uint8)
+        self._raw = GrowingArray((features,), np.float32)
+        self._binned = GrowingArray((features,), np.uint8)
         self._edges = np.full((features, MOST - 1), np.inf, np.float32)  # bin k holds edge[k-1] < x <= edge[k]
         self._exact = np.ones(features, bool)
         self._laid_at = 0

@@ -19,6 +19,7 @@ from jsonschema.exceptions import best_match
 
 from hydraviper.data import UNWRITABLE, Agent, InputError, check_names, naming
 from hydraviper.protocols import Game
+from hydraviper.records import Edit, ScoreRecord, from_json, to_json
 from hydraviper.trees.tree import LEAF, Tree
 
 FORMAT = "hydraviper-trees-1"
@@ -34,8 +35,8 @@ class TreesFile:
     agents: tuple[Agent, ...]  # the distilled ones
     trees: tuple[Tree, ...]  # one per agent
     made: Mapping[str, Any]  # algorithm, settings, expert's hash, version
-    score: Mapping[str, Any] | None = None
-    edits: tuple[Mapping[str, Any], ...] = ()  # what people changed since, the first one first: see `trees.edit`
+    score: ScoreRecord | None = None
+    edits: tuple[Edit, ...] = ()  # what people changed since, the first one first: see `trees.edit`
 
     def __post_init__(self) -> None:
         check_names("a game", [self.game])
@@ -72,8 +73,8 @@ class TreesFile:
                 for agent, tree in zip(self.agents, self.trees, strict=True)
             ],
             "made": dict(self.made),
-            "score": None if self.score is None else dict(self.score),
-        } | ({"edits": [dict(edit) for edit in self.edits]} if self.edits else {})
+            "score": None if self.score is None else to_json(self.score),
+        } | ({"edits": [to_json(edit) for edit in self.edits]} if self.edits else {})
 
     def students(self, game: Game) -> dict[int, Tree]:
         """The trees by the game's agents; refuses a game that they do not belong to."""
@@ -202,13 +203,13 @@ def _validator() -> jsonschema.Draft202012Validator:
 
 
 def _read(document: dict[str, Any]) -> TreesFile:
-    entries = document["agents"]
+    entries, score = document["agents"], document.get("score")
     return TreesFile(
         game=document["game"]["name"],
         parameters=document["game"]["parameters"],
         agents=tuple(Agent(entry["name"], tuple(entry["features"]), tuple(entry["actions"])) for entry in entries),
         trees=tuple(Tree.from_json(entry["tree"]) for entry in entries),
         made=document["made"],
-        score=document.get("score"),
-        edits=tuple(document.get("edits", ())),
+        score=None if score is None else from_json(ScoreRecord, score, "the score"),
+        edits=tuple(from_json(Edit, edit, "an edit") for edit in document.get("edits", ())),
     )

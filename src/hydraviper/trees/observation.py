@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ def read_observation(text: str, agent: Agent) -> np.ndarray:
             values = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise InputError(f"the observation is not JSON ({error}): write an object by feature names.") from None
-        return _from_names(values, agent) if isinstance(values, dict) else _from_list(values, agent)
+        return from_values(values, agent)
     try:
         rows = list(csv.reader(text.splitlines(), skipinitialspace=True))
     except csv.Error as error:
@@ -42,7 +42,12 @@ def read_observation(text: str, agent: Agent) -> np.ndarray:
     raise InputError(f"the observation has {len(rows)} lines: write one, or one of names and one of numbers.")
 
 
-def _from_names(values: dict[str, Any], agent: Agent) -> np.ndarray:
+def from_values(values: Mapping[str, Any] | Sequence[Any], agent: Agent) -> np.ndarray:
+    """The features [F] in the agent's order, from values by feature names or in that order."""
+    return _from_names(values, agent) if isinstance(values, Mapping) else _from_list(values, agent)
+
+
+def _from_names(values: Mapping[str, Any], agent: Agent) -> np.ndarray:
     for name in values:
         place_of(name, agent.features, f"{agent.name} has no feature")
     missing = [name for name in agent.features if name not in values]

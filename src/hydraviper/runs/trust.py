@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+from collections.abc import Callable
 from pathlib import Path
-
-import typer
 
 from hydraviper.data import InputError
 
 OPTION = "--trust-path"  # of every command
+Ask = Callable[[str], bool]  # puts a question to the user: yes or no
 
 
-def named(path: Path) -> None:
+def nobody(question: str) -> bool:
+    """Answer for a user who cannot be asked."""
+    del question
+    return False
+
+
+def everybody(question: str) -> bool:
+    """Answer for a user who trusts what is opened."""
+    del question
+    return True
+
+
+def remember(path: Path) -> None:
     """Remember that the user named a path."""
     if path in _known():
         return
@@ -26,19 +37,16 @@ def named(path: Path) -> None:
         pass  # nothing is lost but that the user will be asked
 
 
-def ask(path: Path) -> None:
-    """Refuse a path that only a file has named, unless the user agrees: at the terminal, or by the option."""
+def check(path: Path, ask: Ask) -> None:
+    """Refuse a path that only a file has named, unless the user agrees."""
     if path in _known():
         return
-    if OPTION not in sys.argv:
-        is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
-        question = f"The trees are for a game in the file {path}, which you have not named before. Open it?"
-        if not is_terminal or not typer.confirm(question, err=True):
-            raise InputError(
-                f"the trees are for a game in the file {path}, which nobody has named on this machine: "
-                f"add {OPTION} if you trust both."
-            )
-    named(path)
+    if not ask(f"The trees are for a game in the file {path}, which you have not named before. Open it?"):
+        raise InputError(
+            f"the trees are for a game in the file {path}, which nobody has named on this machine: "
+            f"add {OPTION} if you trust both."
+        )
+    remember(path)
 
 
 def _list() -> Path:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from hydraviper.records import Paired, PropertyPrice
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
@@ -21,9 +20,8 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.1f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
 
 
-def without(own: Mapping[str, Any]) -> str:
-    """What trees without a constraint make of its property, from what its price says; nothing where that is unknown."""
-    if "holds without" not in own:
+def without(price: PropertyPrice | Paired | None) -> str:
+    """Whether trees without a constraint have its property all the same; nothing where that is unknown."""
+    if not isinstance(price, PropertyPrice):
         return ""
-    older = {True: "holds", False: "broken", None: "undecided"}[own["holds without"]]
-    return own.get("answer without", older)
+    return price.answer_without or {True: "holds", False: "broken", None: "undecided"}[price.holds_without]

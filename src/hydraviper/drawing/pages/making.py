@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from math import isfinite
-from typing import Any
 
 from hydraviper.data import STEPS
 from hydraviper.drawing.charts import WIDTH, Line, Part, column_chart, figure, line_chart, part_bar, table
-from hydraviper.drawing.report.words import count
+from hydraviper.drawing.pages.words import count
 from hydraviper.drawing.svg import PALETTE
+from hydraviper.records import Iteration, Plain, Selection, Summary
 from hydraviper.trees.words import percent
 
 TREES, QUIET = PALETTE[0], "#9aa5b1"
@@ -28,9 +27,9 @@ _MEANING = {  # what each step of the algorithm does
 }
 
 
-def learning(summary: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> str:
+def learning(summary: Summary, ledger: Sequence[Iteration]) -> str:
     """How the trees of each iteration did, and which were chosen."""
-    teams = summary.get("selection") or []
+    teams = summary.selection
     figures = [drawn for k, team in enumerate(teams) if (drawn := _selection(team, k, len(teams)))]
     accuracy = _accuracy(ledger)
     if not figures and not accuracy:
@@ -47,27 +46,28 @@ def learning(summary: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) ->
     return "\n".join(parts)
 
 
-def _selection(team: Mapping[str, Any], index: int, teams: int) -> str:
+def _selection(team: Selection, index: int, teams: int) -> str:
     """How one team's trees of each iteration did, and how often each was played."""
-    means = [value if value is not None and isfinite(value) else None for value in team.get("means") or []]
+    means = [value if value is not None and isfinite(value) else None for value in team.means]
     if not any(value is not None for value in means):
         return ""
-    names, colour, chosen = list(team.get("team") or []), PALETTE[index % len(PALETTE)], team.get("chosen")
+    colour = PALETTE[index % len(PALETTE)]
     wide = WIDTH if teams == 1 else WIDTH / 2
-    chart = line_chart("Mean return per step (higher is better)", [Line("", means, colour, chosen)], width=wide)
-    pulls = [int(value or 0) for value in team.get("pulls") or []]
-    if any(pulls):
-        chart += column_chart("Episodes played to choose among the iterations", pulls, QUIET, chosen, width=wide)
-    who = f"Team{'' if teams == 1 else f' {index + 1}'}: {', '.join(map(str, names))}."
-    return figure(chart, f"{who} Iteration {chosen} was chosen." if chosen is not None else who)
+    chart = line_chart("Mean return per step (higher is better)", [Line("", means, colour, team.chosen)], width=wide)
+    if any(team.pulls):
+        chart += column_chart(
+            "Episodes played to choose among the iterations", team.pulls, QUIET, team.chosen, width=wide
+        )
+    who = f"Team{'' if teams == 1 else f' {index + 1}'}: {', '.join(team.team)}."
+    return figure(chart, f"{who} Iteration {team.chosen} was chosen.")
 
 
-def _accuracy(ledger: Sequence[Mapping[str, Any]]) -> str:
+def _accuracy(ledger: Sequence[Iteration]) -> str:
     """How often the new trees agree with the expert, a line per agent; many agents get one bold mean."""
-    names = list(dict.fromkeys(name for line in ledger for name in line.get("accuracy") or {}))
-    if not names or all(value is None for line in ledger for value in (line.get("accuracy") or {}).values()):
+    names = list(dict.fromkeys(name for line in ledger for name in line.accuracy))
+    if all(value is None for line in ledger for value in line.accuracy.values()):
         return ""
-    columns = {name: [(line.get("accuracy") or {}).get(name) for line in ledger] for name in names}
+    columns = {name: [line.accuracy.get(name) for line in ledger] for name in names}
     title = "Agreement with the expert on the training data"
     if len(names) <= 6:
         lines = [Line(name, columns[name], PALETTE[k % len(PALETTE)]) for k, name in enumerate(names)]
@@ -78,9 +78,9 @@ def _accuracy(ledger: Sequence[Mapping[str, Any]]) -> str:
     return line_chart(title, [*lines, Line(f"mean of {len(names)}", mean, TREES)], as_percent=True)
 
 
-def budget(summary: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> str:
+def budget(summary: Summary, ledger: Sequence[Iteration]) -> str:
     """Where the episodes went."""
-    rollouts = summary.get("rollouts") or {}
+    rollouts = summary.rollouts
     if not rollouts:
         return ""
     colours = {"warmup": PALETTE[1], "train": PALETTE[0], "valid": PALETTE[2]}
@@ -89,7 +89,7 @@ def budget(summary: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> s
     whole = sum(rollouts.values()) or 1
     pieces = [Part(words.get(k) or k, n, colours.get(k, QUIET)) for k, n in rollouts.items()]
     rows = [[words.get(k, k), f"{n:,}", percent(n / whole), meanings.get(k, "")] for k, n in rollouts.items()]
-    per_iteration = [int(line.get("rollouts") or 0) for line in ledger]
+    per_iteration = [line.rollouts for line in ledger]
     parts = [
         "<h2>Where the budget went</h2>",
         f"<p>{whole:,} episodes were played to make the trees (the final measurement is not among them).</p>",
@@ -98,19 +98,18 @@ def budget(summary: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> s
     ]
     if any(per_iteration):
         parts.append(figure(column_chart("Training episodes of each iteration", per_iteration, TREES)))
-    samples = [line["samples"] for line in ledger if line.get("samples") is not None]
+    samples = [line.samples for line in ledger if line.samples is not None]
     if samples:
-        dropped = int(ledger[-1].get("dropped") or 0)
+        dropped = ledger[-1].dropped
         idle = f"; about as many as in {count(dropped, 'episode')} weigh little or nothing" if dropped else ""
-        parts.append(f'<p class="soft">The last iteration had {int(samples[-1]):,} samples to learn from{idle}.</p>')
+        parts.append(f'<p class="soft">The last iteration had {samples[-1]:,} samples to learn from{idle}.</p>')
     return "\n".join(parts)
 
 
-def seconds(summary: Mapping[str, Any]) -> str:
+def seconds(summary: Summary) -> str:
     """Where the time went."""
-    spent_on = summary.get("seconds") or {}
-    steps = {step: float(spent_on.get(step) or 0.0) for step in STEPS}
-    total = max(float(spent_on.get("total") or 0.0), sum(steps.values()))
+    steps = {step: summary.seconds.get(step, 0.0) for step in STEPS}
+    total = max(summary.seconds.get("total", 0.0), sum(steps.values()))
     if total <= 0:
         return ""
     steps["other"] = total - sum(steps.values())
@@ -126,31 +125,30 @@ def seconds(summary: Mapping[str, Any]) -> str:
     )
 
 
-def again(summary: Mapping[str, Any]) -> str:
+def again(summary: Summary) -> str:
     """What it takes to make the run again."""
     parts = ["<h2>How to make it again</h2>"]
-    if summary.get("command"):
-        parts.append(f'<pre class="wrap">{escape(str(summary["command"]))}</pre>')
-    facts = [("seed", "seed"), ("hydraviper version", "version"), ("expert's hash", "expert_hash"), ("folder", "out")]
-    rows = [[label, str(summary[key])] for label, key in facts if summary.get(key) is not None]
+    if summary.command:
+        parts.append(f'<pre class="wrap">{escape(summary.command)}</pre>')
+    facts = {
+        "seed": summary.seed,
+        "hydraviper version": summary.version,
+        "expert's hash": summary.expert_hash,
+        "folder": summary.out,
+    }
+    rows = [[label, str(value)] for label, value in facts.items() if value is not None]
     if rows:
         parts.append(table(("", ""), rows, numbers=0))
-    settings = summary.get("settings") or {}
-    if settings:
+    if summary.settings:
         parts.append("<h3>Settings</h3>")
-        parts.append(table(("setting", "value"), [[name, _setting(v)] for name, v in settings.items()], numbers=0))
+        values = [[name, _setting(value)] for name, value in summary.settings.items()]
+        parts.append(table(("setting", "value"), values, numbers=0))
     return "\n".join(parts) if len(parts) > 1 else ""
 
 
-def _setting(value: Any) -> str:
+def _setting(value: Plain) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
         return "none"
-    return (
-        f"{value:.10g}"
-        if isinstance(value, float)
-        else value
-        if isinstance(value, str)
-        else json.dumps(value, default=str)
-    )
+    return f"{value:.10g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,79 @@
+"""What a team has seen so far: arrays that grow with every iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from hydraviper.data import Observations, Team
+
+
+class GrowingArray:
+    """An array that grows at the end without being copied each time."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:
+        self._array = np.empty((0, *shape), dtype)
+        self._count = 0
+
+    def append(self, rows: np.ndarray) -> None:
+        """Add rows behind the others; the room doubles when it is full."""
+        needed = self._count + len(rows)
+        if needed > len(self._array):
+            grown = np.empty((max(needed, 2 * len(self._array)), *self._array.shape[1:]), self._array.dtype)
+            grown[: self._count] = self._array[: self._count]
+            self._array = grown
+        self._array[self._count : needed] = rows
+        self._count = needed
+
+    @property
+    def array(self) -> np.ndarray:
+        """What was added so far (a view)."""
+        return self._array[: self._count]
+
+
+class Dataset:
+    """What a team has seen: every agent's observation, the expert's actions and, once weighed, the weights."""
+
+    def __init__(self, team: Team, features: Sequence[int]) -> None:
+        self.team = team
+        self.episodes = 0
+        self.first_rows = 0  # how many rows came with the first rollouts, the warm-up
+        self._observations = [GrowingArray((size,), np.float32) for size in features]
+        self._actions = GrowingArray((len(features),), np.int64)
+        self._weights: GrowingArray | None = None
+        self.scratch: dict[str, Any] = {}  # what a step keeps between iterations (binned features)
+
+    def __len__(self) -> int:
+        return len(self._actions.array)
+
+    def extend(self, observations: Observations, actions: np.ndarray, episodes: int) -> None:
+        """Add the samples of some episodes, labelled with the expert's actions [S, N]."""
+        self.episodes += episodes
+        self.first_rows = self.first_rows or len(actions)
+        for rows, new in zip(self._observations, observations, strict=True):
+            rows.append(new)
+        self._actions.append(actions)
+
+    def add_weights(self, weights: np.ndarray) -> None:
+        """Add the weights [new, columns] of the samples that have none yet; they never change (Theorem 1)."""
+        if self._weights is None:
+            self._weights = GrowingArray((weights.shape[1],), np.float64)
+        self._weights.append(weights)
+
+    @property
+    def observations(self) -> list[np.ndarray]:
+        """Per agent [S, F_i]."""
+        return [rows.array for rows in self._observations]
+
+    @property
+    def actions(self) -> np.ndarray:
+        """The expert's actions [S, N]."""
+        return self._actions.array
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weighed samples' weights, [weighed, columns]: one column for the team, or one per member."""
+        return np.empty((0, 1)) if self._weights is None else self._weights.array

@@ -1,0 +1,52 @@
+"""Where the budget and the time of a run went, written down as it happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hydraviper.data import STEPS, naming
+from hydraviper.records import Iteration, encode
+
+
+class Ledger:
+    """Where the budget and the time went: one line per iteration, seconds per step; a file if given one."""
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        self.lines: list[Iteration] = []
+        self.notes: list[str] = []  # what a user should know: budgets left, warm-ups cut
+        self.seconds: dict[str, float] = dict.fromkeys(STEPS, 0.0)
+        self.rollouts: dict[str, int] = {"warmup": 0, "train": 0, "valid": 0}
+        self.seconds_before = 0.0  # of these, what was spent before the run was interrupted
+        self._step: str | None = None  # under way
+
+    @contextmanager
+    def time(self, step: str) -> Iterator[None]:
+        """Charge the enclosed work to one step of the algorithm."""
+        start, self._step = time.perf_counter(), step
+        try:
+            yield
+        finally:
+            self.seconds[step] += time.perf_counter() - start
+            self._step = None
+
+    def charge(self, seconds: float) -> None:
+        """Charge work that was done before, by a run that was interrupted, to the step under way."""
+        if self._step is not None:
+            self.seconds[self._step] += seconds
+            self.seconds_before += seconds
+
+    def note(self, sentence: str) -> None:
+        """Say something once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def write(self, line: Iteration) -> None:
+        """Add the line of an iteration that has ended."""
+        self.lines.append(line)
+        if self.path is not None:
+            with naming(self.path), self.path.open("a") as file:
+                file.write(encode(line) + "\n")

@@ -1,0 +1,110 @@
+"""Fit joint critics to a policy and save them as an expert."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from hydraviper.data import InputError, Progress
+from hydraviper.engines.local import LocalEngine
+from hydraviper.engines.remembered import RememberedEngine
+from hydraviper.experts import store
+from hydraviper.experts.networks import CriticExpert
+from hydraviper.protocols import Engine, Game, Policy, offers
+from hydraviper.runs.distil import subject
+from hydraviper.runs.folder import check_new_file
+from hydraviper.runs.opening import Tell, engine_for, game_and_expert, game_named
+
+
+class CriticReport(Struct, frozen=True, kw_only=True):
+    """How well critics fit: per agent, on held-out targets and on rollouts of their own."""
+
+    game: str
+    policy: str
+    seed: int
+    agents: tuple[str, ...]
+    rollouts: int
+    samples: int
+    held_out_error: tuple[float, ...]
+    held_out_explained: tuple[float, ...]  # share of the targets' variance
+    correlation_with_returns: tuple[float | None, ...]
+    discount: float
+    out: str
+
+
+def policy_named(
+    game: str, expert: Path | None, yardstick: str | None, *, workers: int, tell: Tell
+) -> tuple[Game, Policy]:
+    """Whom critics are fitted to: an expert, or one of the game's own rules."""
+    if yardstick is None:
+        made, teacher = game_and_expert(game, expert, workers=workers, tell=tell)
+        # a critic is replaced by the new one: what is valued is the policy that it was fitted to
+        return made, teacher.policy if isinstance(teacher, CriticExpert) else teacher
+    if expert is not None:
+        raise InputError("critics are fitted to one policy: pass --expert or --yardstick, not both.")
+    made = game_named(game)
+    return made, store.yardstick(made, yardstick)
+
+
+def fit_critics(
+    game: Game,
+    policy: Policy,
+    *,
+    name: str | None = None,
+    rollouts: int | None = None,
+    updates: int | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    out: Path | None = None,
+    progress: Progress = lambda step, done, of: None,
+) -> CriticReport:
+    """Fit joint critics to a policy, so that it can be split into teams and weighed as one, and save both."""
+    about = getattr(policy, "about", {})
+    try:
+        from hydraviper.experts import critics
+    except ImportError as error:
+        raise InputError(f"fitting critics needs the package {error.name}: install hydraviper[train].") from None
+    quick = game.width is None
+    changes: dict[str, Any] = _gamma(about) | ({} if updates is None else {"updates": updates})
+    rollouts = (2000 if quick else 60) if rollouts is None else rollouts
+    settings = critics.CriticSettings(seed=seed, rollouts=rollouts, checks=200 if quick else 6, **changes)
+    name = name or str(about.get("algorithm", "expert"))
+    path = out or Path(f"{game.name}-{name.replace(' ', '-')}-critic-{seed}.safetensors")
+    check_new_file(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    journal = path.with_name(path.name + ".rollouts")
+    with engine_for(game, workers) as engine:
+        fit = critics.fit(game, policy, settings, _remembered(game, engine, journal), progress)
+    quality = {
+        "rollouts": fit.rollouts,
+        "samples": fit.samples,
+        "held_out_error": list(fit.error),
+        "held_out_explained": list(fit.explained),
+        "correlation_with_returns": [None if np.isnan(one) else one for one in fit.correlation],
+    }
+    store.save(replace(fit.expert, about={**fit.expert.about, "fit": quality}), path)
+    journal.unlink(missing_ok=True)
+    names = tuple(agent.name for agent in game.agents)
+    return CriticReport(
+        game=game.name, policy=name, seed=seed, agents=names, discount=settings.gamma, out=str(path), **quality
+    )
+
+
+def _gamma(about: Mapping[str, Any]) -> dict[str, Any]:
+    """The discount that the policy was trained with, if it says so."""
+    settings = about.get("settings", {})
+    names = ("gamma", "discount")  # the second in older files
+    gamma = next((settings[name] for name in names if name in settings), None) if isinstance(settings, dict) else None
+    return {"gamma": float(gamma)} if isinstance(gamma, int | float) and 0 <= gamma < 1 else {}
+
+
+def _remembered(game: Game, engine: LocalEngine, journal: Path) -> Engine:
+    """Where rollouts take seconds, those of an interrupted fit are not played again."""
+    if offers(game).compiled:
+        return engine
+    return RememberedEngine(engine, journal, subject(game), store.policy_digest)

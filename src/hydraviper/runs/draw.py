@@ -1,0 +1,63 @@
+"""Drawings of a run: a tree, the map, the queues through an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hydraviper.data import InputError, Team
+from hydraviper.drawing.icons import Icons, draw_icons
+from hydraviper.drawing.maps import draw_map
+from hydraviper.drawing.timeline import time_chart
+from hydraviper.drawing.trees import to_svg
+from hydraviper.export.common import heading
+from hydraviper.protocols import Game, offers
+from hydraviper.records import Summary
+from hydraviper.runs.run import Run
+from hydraviper.trees.file import TreesFile
+
+
+def tree_svg(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> str:
+    """One agent's tree as SVG, with pictures of its actions where the game has them."""
+    if len(trees.agents) > 1:
+        names = ", ".join(agent.name for agent in trees.agents)
+        raise InputError(f"an SVG shows one tree: choose an --agent of {names}.")
+    agent, tree = next(zip(trees.agents, trees.trees, strict=True))
+    return to_svg(agent, tree, _icons(run, trees, tell), "\n".join(heading(trees))) + "\n"
+
+
+def map_svg(game: Game, teams: Sequence[Team] | None = None) -> str:
+    """A road network with its signals numbered, coloured by teams (default: the game's own)."""
+    road_map = offers(game).drawing.road_map
+    if road_map is None:
+        raise InputError(f"{game.name} has no map: only traffic games have one.")
+    return draw_map(road_map(), game.teams if teams is None else teams)
+
+
+def queues_svg(run: Run) -> str:
+    """How the score runs through an episode, of a run that knows it."""
+    summary = run.summary
+    if summary is None or summary.over_time is None or not summary.over_time.policies:
+        raise InputError(f"{run.path} holds no queues over time: pass the folder of a traffic run that `distill` made.")
+    return time_chart(summary.score.name.capitalize(), summary.over_time)
+
+
+def teams_of(game: Game, summary: Summary | None) -> Sequence[Team]:
+    """The teams that a run was made with, as its summary names them; else the game's own."""
+    numbers = {agent.name: i for i, agent in enumerate(game.agents)}
+    try:
+        teams = () if summary is None else tuple(tuple(numbers[name] for name in team) for team in summary.teams)
+    except KeyError:
+        return game.teams
+    return teams or game.teams
+
+
+def _icons(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> Icons | None:
+    """What the game draws for an agent's actions; nothing if it cannot draw, or cannot be made here."""
+    try:
+        game = run.game
+        trees.students(game)  # raises if the trees belong to another version of the game
+    except InputError as error:
+        tell(f"Note: the drawing has no pictures of the actions ({error})")
+        return None
+    intersection = offers(game).drawing.intersections.get(trees.agents[0].name)
+    return None if intersection is None else draw_icons(intersection)

@@ -1,0 +1,67 @@
+"""Turn a run's trees into code or models, in one file or one per agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from hydraviper.data import InputError
+from hydraviper.export import FORMATS, Format, only
+from hydraviper.export.common import identifiers
+from hydraviper.runs.draw import tree_svg
+from hydraviper.runs.folder import as_input_error, check_file
+from hydraviper.runs.run import Source, opened
+from hydraviper.trees.file import TreesFile, write_whole
+
+
+def export(
+    run: Source,
+    to: str,
+    *,
+    agent: str | None = None,
+    out: Path | str | None = None,
+    force: bool = False,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> dict[Path, str | bytes]:
+    """Turn trees into code or a model for another machine (c, python, onnx, st, json, dot or svg), by file.
+
+    With `out`, a file or a folder, the files are written as well; `force` writes over those that are there.
+    """
+    run = opened(run)
+    if to not in FORMATS:
+        raise InputError(f"trees cannot be turned into {to!r}: choose one of {', '.join(FORMATS)}.")
+    trees = run.trees if agent is None else only(run.trees, run.trees.place(agent))
+    form = FORMATS[to]
+    if to == "svg":
+        form = replace(form, write=lambda part: tree_svg(run, part, tell))
+    path = None if out is None else Path(out)
+    with as_input_error(path or Path()):
+        files = _files(trees, form, path)
+    if path is None:
+        return {name: form.write(part) for name, part in files.items()}
+    if not force and (there := [name for name in files if name.exists()]):
+        raise InputError(f"{there[0]} already exists: pass another --out, or --force to write over it.")
+    for name in files:
+        check_file(name)
+    contents = {name: form.write(part) for name, part in files.items()}  # all of them before the first is written
+    for name, content in contents.items():
+        try:
+            write_whole(name, content)
+        except OSError as error:
+            raise InputError(f"{name} cannot be written ({error.strerror}): pass another --out.") from None
+    return contents
+
+
+def _files(trees: TreesFile, form: Format, path: Path | None) -> dict[Path, TreesFile]:
+    """What goes where: one file, or one per agent in a folder."""
+    path = path or Path()
+    is_folder = path.is_dir() or (form.one_agent and len(trees.agents) > 1) or (not path.suffix and not path.exists())
+    if is_folder and path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file, and there is one to write per agent: pass a folder with --out.")
+    if not is_folder:
+        return {path: trees}
+    if not form.one_agent:
+        return {path / f"trees.{form.ending}": trees}
+    words = identifiers(agent.name for agent in trees.agents)
+    return {path / f"{word}.{form.ending}": only(trees, k) for k, word in enumerate(words)}

@@ -1,0 +1,103 @@
+"""Search for better trees than those of a run, into a folder of their own."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from msgspec import structs
+
+from hydraviper.data import Progress
+from hydraviper.drawing.pages.report import render_report
+from hydraviper.protocols import Engine, offers
+from hydraviper.records import ExpertReference, Recipe, Refinement, Summary, encode, from_json
+from hydraviper.refine import search
+from hydraviper.refine.records import RefineSettings
+from hydraviper.runs import evaluate as evaluation
+from hydraviper.runs.distil import identity, refinement
+from hydraviper.runs.folder import new_folder
+from hydraviper.runs.opening import episodes_for, playing
+from hydraviper.runs.properties import kept_by
+from hydraviper.runs.run import Run, Source, expert_hash, opened
+from hydraviper.trees import file
+from hydraviper.version import __version__
+
+
+def refine(
+    run: Source,
+    settings: RefineSettings,
+    *,
+    episodes: int | None = None,
+    out: Path | str | None = None,
+    expert_file: str | None = None,
+    engine: Engine | None = None,
+    command: str | None = None,
+    progress: Progress = lambda step, done, of: None,
+) -> Run:
+    """Search directly for better trees; never worse on held-out episodes than those of the run.
+
+    The refined run goes to a new folder (default: one in runs/); `episodes` are unseen ones, to score both on.
+    """
+    run = opened(run)
+    students = run.students  # refuses trees of another game before anything is played
+    game, expert = run.game, run.expert
+    episodes = episodes_for(game, episodes)
+    target = new_folder(None if out is None else Path(out), Path("runs"), f"{game.name}-refined")
+    with target as folder, playing(game, engine, run.workers) as place:
+        start = time.perf_counter()
+        found = search.refine(
+            game, expert, students, place, settings, allowed=kept_by(run.trees, game), progress=progress
+        )
+        seconds = {"total": time.perf_counter() - start, "refine": found.seconds}
+        made = run.trees.made
+        summary = Summary(
+            **structs.asdict(evaluation.evaluate_students(game, expert, found.students, place, episodes)),
+            game=game.name,
+            algorithm=made["algorithm"],
+            seed=settings.seed,
+            refined=refinement(game, expert, found, place, episodes),
+            rollouts={"refine": found.rollouts},
+            seconds=seconds,
+            out=str(folder),
+            settings=made["settings"],
+            notes=(found.sentence(),),
+            version=__version__,
+            expert_hash=expert_hash(expert),
+            command=command,
+        )
+        by_name = {game.agents[i].name: tree for i, tree in found.students.items()}
+        earlier = made.get("refined")
+        trees = replace(
+            run.trees,
+            trees=tuple(by_name[agent.name] for agent in run.trees.agents),
+            made={**made, "refined": [*(earlier if isinstance(earlier, list) else ()), found.to_json()]},
+            score=summary.score,
+        )
+        refined = Run(trees, path=folder, game=game, expert=expert, workers=run.workers)
+        _write(refined, summary, folder, expert_file or run.expert_file)
+    return refined
+
+
+def _write(run: Run, summary: Summary, folder: Path, expert_file: str | None) -> None:
+    made = run.trees.made
+    recipe = Recipe(
+        game=identity(run.game),
+        algorithm=made["algorithm"],
+        expert=ExpertReference(hash=expert_hash(run.expert), file=expert_file),
+        settings=made["settings"],
+        refined=from_json(Refinement, made["refined"][-1], "the search"),
+        version=__version__,
+    )
+    file.write_whole(folder / "settings.json", encode(recipe, indent=1))
+    file.write_whole(folder / "summary.json", encode(summary, indent=1))
+    page = render_report(
+        summary,
+        agents=run.trees.agents,
+        trees=run.trees.trees,
+        notes=summary.notes or (),
+        drawing=offers(run.game).drawing,
+        teams=run.game.teams,
+    )
+    file.write_whole(folder / "report.html", page)
+    file.save(run.trees, folder / "trees.json")

@@ -1,0 +1,220 @@
+"""A run that is there: its trees, with the game that they play and the expert that they came from."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+from hydraviper.algorithm import Distilled
+from hydraviper.data import InputError
+from hydraviper.experts import store
+from hydraviper.experts.store import StoredExpert
+from hydraviper.games import catalogue
+from hydraviper.protocols import Expert, Game
+from hydraviper.records import Iteration, Recipe, Summary, decode, from_json
+from hydraviper.runs import trust
+from hydraviper.runs.opening import Tell, expert_named
+from hydraviper.trees import file
+from hydraviper.trees.file import TreesFile
+from hydraviper.trees.tree import Tree
+from hydraviper.version import __version__
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, stacklevel=3)
+
+
+class Run:
+    """Trees with the game that they play and the expert that they came from.
+
+    Game and expert are made when they are first asked for: to read, verify or export trees neither is needed.
+    """
+
+    def __init__(
+        self,
+        trees: TreesFile,
+        *,
+        path: Path | None = None,
+        game: Game | None = None,
+        expert: Expert | None = None,
+        expert_name: Path | str | None = None,
+        workers: int = 1,
+        ask: trust.Ask = trust.nobody,
+        tell: Tell = _warn,
+    ) -> None:
+        self.trees = trees
+        self.path = path  # a run's folder or a trees.json; None if it was not saved
+        self.workers = workers
+        self._game, self._expert, self._expert_name = game, expert, expert_name
+        self._ask, self._tell = ask, tell
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that the trees lie in."""
+        return self.path if self.path is None or self.path.is_dir() else self.path.parent
+
+    @cached_property
+    def game(self) -> Game:
+        """The game that the trees play; a file that only trees.json names is opened if the user agrees."""
+        if self._game is not None:
+            return self._game
+        parameters = catalogue.completed(self.trees.game, self.trees.parameters)
+        path = catalogue.named_file(self.trees.game, parameters)
+        if path is not None:
+            trust.check(path, self._ask)
+        return catalogue.make(self.trees.game, parameters)
+
+    @property
+    def students(self) -> dict[int, Tree]:
+        """The trees by the game's agents; refuses trees that do not belong to the game."""
+        return self.trees.students(self.game)
+
+    @cached_property
+    def expert(self) -> Expert:
+        """The expert that made the trees: as given, as the run's folder says, or the shipped one."""
+        if self._expert is not None:
+            return self._expert
+        expert = self._find_expert()
+        if store.digest(expert) != self.trees.made["expert"]:
+            self._tell("Note: the trees were made from another expert than the one they are compared with.")
+        return replace(expert, workers=self.workers)
+
+    def _find_expert(self) -> StoredExpert:
+        name = self._expert_name or self.expert_file
+        if name is not None:
+            return expert_named(self.game, name)
+        makers = (one for one in store.all_shipped(self.game) if store.digest(one) == self.trees.made["expert"])
+        return next(makers, None) or store.shipped(self.game)
+
+    @property
+    def expert_file(self) -> str | None:
+        """The expert's file that settings.json names, if it is that of the expert that made the trees."""
+        recipe = None if self.folder is None else read_recipe(self.folder)
+        if recipe is None or recipe.expert.hash != self.trees.made["expert"]:
+            return None
+        return recipe.expert.file
+
+    @cached_property
+    def summary(self) -> Summary | None:
+        """What the run's summary.json says; None if there is none."""
+        return None if self.folder is None else read_summary(self.folder)
+
+    @property
+    def saved(self) -> tuple[Path, Summary]:
+        """The folder and the summary of a run that has both."""
+        if self.folder is None or self.summary is None:
+            raise InputError("this run was not saved with its score: save it first.")
+        return self.folder, self.summary
+
+
+Source: TypeAlias = Run | Distilled | Path | str  # a run, what `distill` returns, a run's folder or a trees.json
+
+
+def load_run(
+    path: Path | str,
+    *,
+    expert: Path | str | None = None,
+    workers: int = 1,
+    trust_path: bool = False,
+    ask: trust.Ask = trust.nobody,
+    tell: Tell = _warn,
+) -> Run:
+    """Open a run's folder or a trees.json.
+
+    `expert` is a file or the name of a shipped expert to compare with, instead of the one that made the trees.
+    A file on this machine that only trees.json names is not opened, unless `trust_path` says so or `ask` agrees.
+    """
+    ask = trust.everybody if trust_path else ask
+    return Run(file.load(path), path=Path(path), expert_name=expert, workers=workers, ask=ask, tell=tell)
+
+
+def opened(source: Source) -> Run:
+    """The run that a source stands for."""
+    if isinstance(source, Run):
+        return source
+    if isinstance(source, Distilled):
+        return Run(trees_of(source), game=source.game, expert=source.profile.expert)
+    return load_run(source)
+
+
+def trees_of(result: Distilled, constraints: str | None = None) -> TreesFile:
+    """Distilled trees as a document, not yet scored; `constraints` are the properties that they were grown to have."""
+    students = sorted(result.profile.students.items())
+    for i, student in students:
+        if not isinstance(student, Tree):
+            raise InputError(
+                f"the student of {result.game.agents[i].name} is no tree and cannot be saved as trees.json."
+            )
+    made = {
+        "algorithm": result.algorithm,
+        "settings": result.settings.to_json(),
+        "seed": result.settings.seed,
+        "expert": expert_hash(result.profile.expert),
+        "version": __version__,
+    } | ({} if constraints is None else {"constraints": constraints})
+    if result.refined is not None:
+        made["refined"] = [result.refined.to_json()]
+    return TreesFile(
+        game=result.game.name,
+        parameters=dict(result.game.parameters),
+        agents=tuple(result.game.agents[i] for i, _ in students),
+        trees=tuple(student for _, student in students if isinstance(student, Tree)),
+        made=made,
+    )
+
+
+def expert_hash(expert: Expert) -> str:
+    """What tells which expert made a tree; an expert of the user's own is known by its content or by its class."""
+    if isinstance(expert, StoredExpert):
+        with suppress(InputError, AttributeError, TypeError):  # tables that no file holds
+            return store.digest(expert)
+    try:
+        return store.policy_digest(expert)[:16]
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return f"python:{type(expert).__qualname__}"
+
+
+# --------------------------------------------------------------------------- what lies beside the trees
+
+
+def read_summary(folder: Path) -> Summary | None:
+    """summary.json of a run's folder; None if there is none or if it is not JSON."""
+    text = _json_text(folder / "summary.json")
+    return None if text is None else decode(Summary, text, f"{folder / 'summary.json'}")
+
+
+def read_recipe(folder: Path) -> Recipe | None:
+    """settings.json of a run's folder; None if there is none or if it does not fit."""
+    text = _json_text(folder / "settings.json")
+    try:
+        return None if text is None else decode(Recipe, text, "settings.json")
+    except InputError:
+        return None
+
+
+def read_ledger(folder: Path) -> list[Iteration]:
+    """The lines of ledger.jsonl up to the first that is torn: a run that was killed ends in the middle of one."""
+    lines = []
+    path = folder / "ledger.jsonl"
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else ():
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        lines.append(from_json(Iteration, value, str(path)))
+    return lines
+
+
+def _json_text(path: Path) -> str | None:
+    """The text of a JSON file; None if it is not there or not JSON."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text if isinstance(json.loads(text), dict) else None
+    except (OSError, ValueError, RecursionError):
+        return None

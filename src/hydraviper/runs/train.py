@@ -1,0 +1,61 @@
+"""Train an expert, save it and score it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from hydraviper.data import Progress
+from hydraviper.experts import algorithms, store
+from hydraviper.experts.store import StoredExpert
+from hydraviper.protocols import Game
+from hydraviper.records import Summary, to_json
+from hydraviper.runs.evaluate import evaluate_students
+from hydraviper.runs.folder import check_new_file
+from hydraviper.runs.opening import engine_for
+
+SCORED_ON = 10_000  # episodes, of a game that steps many at once
+
+Curve = list[dict[str, Any]]  # the learning curve, a point each
+
+
+@dataclass(frozen=True)
+class Trained:
+    """An expert that was trained, with its score and its learning curve."""
+
+    expert: StoredExpert
+    summary: Summary
+    curve: Curve
+    path: Path
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values by name."""
+        return {**to_json(self.summary), "curve": self.curve}
+
+
+def train(
+    game: Game,
+    *,
+    algorithm: str | None = None,
+    episodes: int | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    out: Path | None = None,
+    progress: Progress = lambda step, done, of: None,
+) -> Trained:
+    """Train an expert for a game by maddpg, idqn or mplight (default: what suits the game), save it and score it."""
+    algorithm = algorithms.choose(game, algorithm)
+    path = out or Path(f"{game.name}-{algorithm}-{seed}.safetensors")
+    check_new_file(path)
+    changes = {"seed": seed} | ({} if episodes is None else {"episodes": episodes})
+    with engine_for(game, workers) as engine:
+        training = algorithms.train(game, algorithm, changes, engine, progress)
+        store.save(training.expert, path)
+        count = SCORED_ON if game.width is None else game.recommended.evaluation_episodes
+        scores = evaluate_students(game, training.expert, {}, engine, count)
+    summary = Summary(**structs.asdict(scores), game=game.name, algorithm=algorithm, seed=seed, out=str(path))
+    curve = [asdict(status) for status in training.curve]
+    return Trained(training.expert, summary, curve, path)
