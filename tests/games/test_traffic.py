@@ -226,7 +226,8 @@ def test_memory_of_phases_and_of_the_junction():
     assert observations[0][0, 3:6].tolist() == [30, 30, 0]
     library = simulation.sumo()
     inside = game.network.signals[0].inside
-    assert inside and all(lane.startswith(":A_") for lane in inside)
+    assert inside
+    assert all(lane.startswith(":A_") for lane in inside)
     standing = [
         library.vehicle.getSpeed(name) < 0.1
         for name in library.vehicle.getIDList()

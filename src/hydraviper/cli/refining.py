@@ -61,7 +61,9 @@ def refine(
 ) -> None:
     """Search directly for better trees; never worse on held-out episodes than those of the run."""
     saved = open_run(run, expert, workers)
-    settings = RefineSettings(seconds, rollouts, features, seed, depth, leaves)
+    settings = RefineSettings(
+        seconds=seconds, rollouts=rollouts, features=features, seed=seed, depth=depth, leaves=leaves
+    )
     where = {"out": out_folder, "expert_file": file_of(expert), "command": command_line()}
     with progress_bar(as_json) as show:
         refined = refining.refine(saved, settings, episodes=episodes, progress=show, **where)
