@@ -1,4 +1,7 @@
-"""The four interfaces, and what a game may offer beside. Whoever fits one can take part; nothing is inherited."""
+"""The interfaces of games, policies, experts and engines, and the records of what a game may offer beside.
+
+Nothing is inherited: any object that has the members of a protocol can take its place.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ from hydraviper.geometry import Intersection, RoadMap
 
 @runtime_checkable
 class Game(Protocol):
-    """Steps a batch of independent episodes."""
+    """Steps a batch of independent episodes.
+
+    A game may also have an attribute `offers` (see `Offers`).
+    """
 
     @property
     def name(self) -> str:
@@ -33,17 +39,17 @@ class Game(Protocol):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What it was made with."""
+        """The arguments that it was made with; together with the name they make the same game again."""
         ...
 
     @property
     def agents(self) -> tuple[Agent, ...]:
-        """Who plays."""
+        """The agents, in the order of observations, actions and rewards."""
         ...
 
     @property
     def teams(self) -> tuple[Team, ...]:
-        """Who is distilled, and with whom; everybody else plays their expert."""
+        """The agents that are distilled, in teams; all others play the expert."""
         ...
 
     @property
@@ -53,17 +59,17 @@ class Game(Protocol):
 
     @property
     def width(self) -> int | None:
-        """How many episodes one instance can step at once; None if any number."""
+        """How many episodes one instance can step at once; None for any number."""
         ...
 
     @property
     def score(self) -> Score:
-        """What people read."""
+        """The number that people read."""
         ...
 
     @property
     def recommended(self) -> Recommended:
-        """The budgets that suit it."""
+        """The budgets that suit this game."""
         ...
 
     def reset(self, seeds: np.ndarray) -> Observations:
@@ -75,12 +81,12 @@ class Game(Protocol):
         ...
 
     def measures(self) -> Mapping[str, np.ndarray]:
-        """What else to tell about the episodes just played, name -> [B]; may be empty."""
+        """Numbers beside the score about the episodes just played, name -> [B]; may be empty."""
         ...
 
 
 class Policy(Protocol):
-    """Chooses everybody's actions."""
+    """Chooses the actions of all agents."""
 
     def act(self, observations: Observations) -> np.ndarray:
         """One action per episode and agent, [B, N]; a row never depends on the other rows."""
@@ -88,19 +94,19 @@ class Policy(Protocol):
 
 
 @runtime_checkable
-class KnowsEpisodes(Protocol):
-    """A policy that plays one way or another by the episode: some actions at random, say."""
+class SeededPolicy(Protocol):
+    """A policy that depends on the episode's seed: one that explores, for example."""
 
     def begin(self, seeds: np.ndarray) -> Policy:
-        """Who plays the episodes of these seeds (uint64 [B]), step after step; the seeds alone decide how."""
+        """The policy for the episodes of these seeds (uint64 [B]); the seeds alone decide how it plays."""
         ...
 
 
 class Expert(Protocol):
-    """A policy that also knows what actions are worth."""
+    """A policy that also values actions."""
 
     def act(self, observations: Observations, agents: Team | None = None) -> np.ndarray:
-        """One action per episode and agent, [B, N]; with `agents`, only theirs matter and the rest may be anything."""
+        """One action per episode and agent, [B, N]; with `agents`, the actions of all others may be anything."""
         ...
 
     def q(self, observations: Observations, actions: np.ndarray) -> np.ndarray:
@@ -112,23 +118,23 @@ class Expert(Protocol):
     ) -> np.ndarray:
         """The least mean value to the judges (default: the team) over the team's joint actions, [B].
 
-        Everybody else keeps their action of `actions` [B, N].
+        All other agents keep their actions of `actions` [B, N].
         """
         ...
 
 
 @runtime_checkable
 class ValuesJointly(Protocol):
-    """An expert whose values of a team's joint actions have nothing in common, so that it looks at each of them."""
+    """An expert that may have to value every joint action of a team one by one, so that large teams take very long."""
 
     @property
     def joint(self) -> bool:
-        """Whether it is so."""
+        """Whether `worst_team_q` tries all joint actions; teams with too many are refused before anything is played."""
         ...
 
 
 class Student(Protocol):
-    """One agent's part of a profile: a tree, or any classifier with `predict`."""
+    """What plays one agent: a tree, or any classifier with `predict`."""
 
     def predict(self, features: np.ndarray) -> np.ndarray:
         """Actions [B] for observations [B, F]."""
@@ -136,27 +142,27 @@ class Student(Protocol):
 
 
 class Engine(Protocol):
-    """Plays rollouts somewhere; the same seeds give the same rollouts wherever that is."""
+    """Plays rollouts, in this process or elsewhere; the same seeds give the same rollouts everywhere."""
 
     def play(self, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
         """Play one episode per seed; with `record`, keep the observations."""
         ...
 
     def play_many(self, policies: Sequence[Policy], seeds: Sequence[np.ndarray]) -> list[Rollouts]:
-        """Play several policies, each on its own seeds, as one piece of work."""
+        """Play several policies, each on its own seeds, and return when all are done."""
         ...
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """Read by `evaluate` and by reports: what puts a score into perspective."""
+    """Read by evaluations and reports: what a score is compared with."""
 
     yardsticks: Mapping[str, Policy] = field(default_factory=dict)  # name -> a simple policy for all agents
-    team_rules: Mapping[str, Mapping[int, Student]] = field(default_factory=dict)  # name -> scripts of distilled agents
-    opponents: Mapping[str, Mapping[int, Student]] = field(default_factory=dict)  # name -> scripts of all other agents
-    # An episode is jammed if its score is this many times worse than the best yardstick's median; None: none can be.
+    team_rules: Mapping[str, Mapping[int, Student]] = field(default_factory=dict)  # name -> scripts for the distilled
+    opponents: Mapping[str, Mapping[int, Student]] = field(default_factory=dict)  # name -> scripts for all others
+    # An episode is jammed if its score is this many times worse than the best yardstick's median; None: never.
     jam_multiple: float | None = None
-    # How long a step takes in the world, if the score of a single step means something: then it is drawn over time.
+    # How long a step takes in the world, if the score of a single step means something; it is then drawn over time.
     step_minutes: float | None = None
 
 
@@ -165,7 +171,8 @@ class Search:
     """Read by training and `refine`: what helps to find better trees."""
 
     derived: tuple[tuple[Derived, ...], ...] = ()  # per agent, numbers worth asking for beside the plain features
-    # Plays whole episodes of given trees in compiled code; None for an expert that it cannot play.
+    # (expert, vocabulary, packed trees, seeds, weights) -> what plays whole episodes of trees in compiled code, with the
+    # members of `games.particle_arena.Arena`; None for an expert that it cannot play.
     arena: Callable[[Expert, Any, Any, np.ndarray, np.ndarray], Any] | None = None
     # (source, target) -> ways to read the source's tree as the target's: the target's feature for each of the source's
     # [F]. Nothing if the two are not alike. For source == target, the first way leaves everything as it is.
@@ -217,7 +224,7 @@ _NOTHING = Offers()
 
 
 def check_game(game: Game) -> None:
-    """Refuse a game whose agents, teams or score do not fit each other."""
+    """Refuse a game whose agents, teams, score or offers do not fit each other."""
     names = [agent.name for agent in game.agents]
     if twins := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"{game.name} has two agents called {twins[0]!r}: give every agent a name of its own.")

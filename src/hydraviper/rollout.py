@@ -6,7 +6,7 @@ import numba as nb
 import numpy as np
 
 from hydraviper.data import InputError, Observations, Rollouts
-from hydraviper.protocols import Game, KnowsEpisodes, Policy, offers
+from hydraviper.protocols import Game, Policy, SeededPolicy, offers
 
 # Episodes stepped at once: few enough for their observations to stay in the cache, many enough to forget Python.
 BLOCK = 2048
@@ -21,7 +21,7 @@ def play(game: Game, policy: Policy, seeds: np.ndarray, record: bool = False) ->
 
 def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> Rollouts:
     episodes, agents = len(seeds), len(game.agents)
-    actor = policy.begin(seeds) if isinstance(policy, KnowsEpisodes) else policy
+    actor = policy.begin(seeds) if isinstance(policy, SeededPolicy) else policy
     observations = _seen(game, game.reset(seeds), episodes)
     returns = np.zeros((episodes, agents))
     lengths = np.zeros(episodes, np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 
 from hydraviper.data import JobError, Observations, Rollouts
 from hydraviper.engines.pool import Pool
-from hydraviper.protocols import Game, KnowsEpisodes, Policy
+from hydraviper.protocols import Game, Policy, SeededPolicy
 from hydraviper.rollout import play
 
 Work = tuple[Policy, np.ndarray, bool]  # who plays, seeds, whether to keep the observations
@@ -108,7 +108,7 @@ class _Counted:
     steps: Any  # a number in shared memory
 
     def begin(self, seeds: np.ndarray) -> Policy:
-        return _Counted(self.policy.begin(seeds) if isinstance(self.policy, KnowsEpisodes) else self.policy, self.steps)
+        return _Counted(self.policy.begin(seeds) if isinstance(self.policy, SeededPolicy) else self.policy, self.steps)
 
     def act(self, observations: Observations) -> np.ndarray:
         self.steps.value += 1
