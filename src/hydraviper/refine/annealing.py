@@ -12,22 +12,8 @@ import numpy as np
 
 from hydraviper.data import InputError
 from hydraviper.protocols import offers
-from hydraviper.refine.budget import (
-    CHECKED,
-    COLD,
-    EPISODES,
-    JUDGED,
-    LEAST_ROLLOUTS,
-    OF_ARENA,
-    OF_CHECK,
-    OF_DECISION,
-    SEARCHED,
-    Leg,
-    affordable,
-    for_islands,
-    legs,
-    tidying_ends,
-)
+from hydraviper.refine import budget
+from hydraviper.refine.budget import Leg, affordable
 from hydraviper.refine.crossover import mixed
 from hydraviper.refine.islands import Island, arena_of
 from hydraviper.refine.moves import graft, reached
@@ -45,11 +31,12 @@ def possible(state: SearchState) -> bool:
 
 def search(state: SearchState) -> Found:
     """Anneal islands leg by leg, tidy the winner's trees, and score them and the given ones on held-out seeds."""
-    if state.settings.rollouts is not None and state.settings.rollouts < LEAST_ROLLOUTS:
-        raise InputError(f"--rollouts must be at least {LEAST_ROLLOUTS} where episodes are as cheap as here.")
+    if state.settings.rollouts is not None and state.settings.rollouts < budget.LEAST_ROLLOUTS:
+        raise InputError(f"--rollouts must be at least {budget.LEAST_ROLLOUTS} where episodes are as cheap as here.")
     starts, spent = _starts(state)
-    episodes, judged = affordable(state, EPISODES, OF_ARENA), affordable(state, JUDGED, OF_DECISION)
-    parts = legs(state)
+    episodes = affordable(state, budget.EPISODES, budget.OF_ARENA)
+    judged = affordable(state, budget.JUDGED, budget.OF_DECISION)
+    parts = budget.legs(state)
     chosen = _best(state, list(starts.values()), parts[0].islands, 0)
     names = [list(starts)[chosen[k % len(chosen)]] for k in range(parts[0].islands)]
     islands = [Island(state, name, number, starts[name], episodes) for number, name in enumerate(names)]
@@ -59,10 +46,10 @@ def search(state: SearchState) -> Found:
             running, taken = _survivors(state, running, leg, number)
             spent += taken
         _run(state, running, leg)
-    (winner,), taken = _survivors(state, running, Leg(1, 1.0, 1.0, COLD, COLD), len(parts))
+    (winner,), taken = _survivors(state, running, Leg(1, 1.0, 1.0, budget.COLD, budget.COLD), len(parts))
     spent += taken
     best, tidying = _tidy(state, winner.kept)
-    checked = affordable(state, CHECKED, OF_CHECK)
+    checked = affordable(state, budget.CHECKED, budget.OF_CHECK)
     before, after = (
         state.sign * arena_of(state, trees, HELD_OUT, checked).scores for trees in (state.pack(state.given), best)
     )
@@ -86,7 +73,7 @@ def _starts(state: SearchState) -> tuple[dict[str, Packed], int]:
 
 def _best(state: SearchState, candidates: list[Packed], count: int, number: int) -> list[int]:
     """The positions of the best candidates by their mean score on the same seeds, best first."""
-    judged = affordable(state, JUDGED, OF_DECISION)
+    judged = affordable(state, budget.JUDGED, budget.OF_DECISION)
     means = [arena_of(state, trees, SEARCH, judged, 900_000 + number).scores.mean() for trees in candidates]
     return sorted(range(len(candidates)), key=lambda k: (-means[k], k))[:count]
 
@@ -96,10 +83,10 @@ def _run(state: SearchState, islands: list[Island], leg: Leg) -> None:
     first, last = leg.first, leg.last
     workers = min(len(islands), getattr(state.engine, "workers", 1))
     waves = -(-len(islands) // workers)
-    budget = state.settings.rollouts
+    rollouts = state.settings.rollouts
     share = 0.0
     if state.settings.seconds is not None:
-        seconds = state.settings.seconds * SEARCHED * last - (time.perf_counter() - state.started)
+        seconds = state.settings.seconds * budget.SEARCHED * last - (time.perf_counter() - state.started)
         share = max(seconds, 0.0) / waves
 
     def run(island: Island) -> None:
@@ -109,8 +96,8 @@ def _run(state: SearchState, islands: list[Island], leg: Leg) -> None:
             parts = []
             if state.settings.seconds is not None:
                 parts.append((time.perf_counter() - begun) / share if share > 0 else 1.0)
-            if budget is not None:
-                parts.append(spent / (for_islands(state, budget) * (last - first) / len(islands)))
+            if rollouts is not None:
+                parts.append(spent / (budget.for_islands(state, rollouts) * (last - first) / len(islands)))
             done = max(parts)
             if done >= 1.0:
                 return 1.0
@@ -127,7 +114,7 @@ def _survivors(state: SearchState, islands: list[Island], leg: Leg, number: int)
     """The best islands, each with the trees of others that do better in it; also the episodes it took."""
     kept = [island.kept for island in islands]
     order = _best(state, kept, len(islands), number)
-    spent = len(islands) * affordable(state, JUDGED, OF_DECISION)
+    spent = len(islands) * affordable(state, budget.JUDGED, budget.OF_DECISION)
     for rank, k in enumerate(order[: leg.islands]):
         donors = [kept[other] for other in order if other != k]
         trees, taken = mixed(state, kept[k], donors, 10 * number + rank)
@@ -138,7 +125,7 @@ def _survivors(state: SearchState, islands: list[Island], leg: Leg, number: int)
 
 def _tidy(state: SearchState, trees: Packed) -> tuple[Packed, int]:
     """Drop questions without which the trees score as well on fresh seeds; also the episodes it took."""
-    arena = arena_of(state, trees, SEARCH, affordable(state, JUDGED, OF_DECISION), 900_003)
+    arena = arena_of(state, trees, SEARCH, affordable(state, budget.JUDGED, budget.OF_DECISION), 900_003)
     spent = len(arena)
     for a in range(len(state.team)):
         which = np.arange(len(state.team)) == a
@@ -146,7 +133,7 @@ def _tidy(state: SearchState, trees: Packed) -> tuple[Packed, int]:
             for side in (LEFT, RIGHT):
                 incumbent = arena.trees
                 inner = node in reached(incumbent.nodes[a]) and incumbent.nodes[a, node, FEATURE] != LEAF
-                if not inner or tidying_ends(state, spent):
+                if not inner or budget.tidying_ends(state, spent):
                     continue
                 shorter = graft(incumbent, incumbent.copy(), a, node, int(incumbent.nodes[a, node, side]))
                 if shorter is None or not state.allows(shorter):

@@ -45,23 +45,22 @@ class Wishes:
 
 
 @nb.njit(cache=True, nogil=True)
+def value_at(views, r, f, a, starts, terms):
+    """The value of tree a's feature f in row r."""
+    return views[r, f] if f < starts[a, 0] else asked_value(views, r, f, a, starts, terms)
+
+
+@nb.njit(cache=True, nogil=True)
 def walk(views, r, a, nodes, threshold, starts, terms, path):
     """Write the nodes on the path of row r through tree a, root first; returns how many."""
     node, n = 0, 0
     path[0] = 0
     while nodes[a, node, 0] >= 0:
-        f = nodes[a, node, 0]
-        value = views[r, f] if f < starts[a, 0] else asked_value(views, r, f, a, starts, terms)
+        value = value_at(views, r, nodes[a, node, 0], a, starts, terms)
         node = nodes[a, node, 1] if value <= threshold[a, node] else nodes[a, node, 2]
         n += 1
         path[n] = node
     return n + 1
-
-
-@nb.njit(cache=True, nogil=True)
-def value_at(views, r, f, a, starts, terms):
-    """The value of tree a's feature f in row r."""
-    return views[r, f] if f < starts[a, 0] else asked_value(views, r, f, a, starts, terms)
 
 
 class Mover:
@@ -174,15 +173,11 @@ class Mover:
 
     def _spread(self, sample: np.ndarray, a: int) -> np.ndarray:
         """The standard deviation of each feature."""
-        if len(sample) == 0:
-            return np.ones(1 + int(max(self._features[a])))
-        spread = np.zeros(1 + int(max(self._features[a])))
-        for feature in self._features[a]:
-            spread[feature] = np.std([self._of(sample, r, int(feature), a) for r in range(min(len(sample), 200))])
+        spread = np.full(1 + int(max(self._features[a])), 0.0 if len(sample) else 1.0)
+        rows = range(min(len(sample), 200))
+        for feature in self._features[a] if rows else ():
+            spread[feature] = np.std([value_at(sample, r, int(feature), a, *self._tables) for r in rows])
         return spread
-
-    def _of(self, sample: np.ndarray, row: int, feature: int, a: int) -> float:
-        return float(value_at(sample, row, feature, a, *self._tables))
 
 
 def reached(nodes: np.ndarray) -> set[int]:

@@ -26,7 +26,7 @@ from hydraviper.seeding import Purpose, generator
 from hydraviper.trees import cart
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
-from hydraviper.trees.packed import Packed, leaf_of
+from hydraviper.trees.packed import leaf_of
 from hydraviper.trees.tree import Tree
 
 TIMED, LEAST, PLAYING = 4, 10, 0.6  # with seconds: rollouts to measure the pace, the fewest, share for playing
@@ -188,7 +188,8 @@ def _climbed(state: SearchState, trees: Trees, met: _Met, number: int, moves: in
     features = [np.arange(size) for size in vocabulary.sizes]
     mover = Mover(tables, features, actions, state.limits, draws)
     packed = state.pack(trees)
-    mover.meet(views, rows, [_wishes(met, a, i, packed, views, tables, draws) for a, i in enumerate(team)])
+    wishes = [_wishes(met, a, trees[i], met.observations[i], draws) for a, i in enumerate(team)]
+    mover.meet(views, rows, wishes)
     for a in range(len(team)):
         earned = _earned(views, rows, a, met.worth[a], packed.nodes, packed.threshold, *tables)
         for _ in range(moves):
@@ -201,31 +202,12 @@ def _climbed(state: SearchState, trees: Trees, met: _Met, number: int, moves: in
     return state.unpack(packed)
 
 
-def _wishes(
-    met: _Met,
-    a: int,
-    i: int,
-    packed: Packed,
-    views: np.ndarray,
-    tables: tuple[np.ndarray, np.ndarray],
-    draws: np.random.Generator,
-) -> Wishes:
-    rows = len(met.worth[0])
-    best = met.worth[a].argmax(axis=1)
-    answers = np.array(
-        [
-            packed.nodes[a, _leaf(views, a * rows + r, a, packed.nodes, packed.threshold, *tables), 3]
-            for r in range(rows)
-        ]
-    )
-    loss = met.worth[a].max(axis=1) - met.worth[a][np.arange(rows), answers]
-    picked = draws.choice(rows, 200, p=loss / loss.sum()) if loss.sum() > 0 else np.empty(0, np.int64)
-    return Wishes(picked + a * rows, best[picked])
-
-
-@nb.njit(cache=True, nogil=True)
-def _leaf(views, r, a, nodes, threshold, starts, terms):
-    return leaf_of(views, r, a, nodes, threshold, starts, terms)
+def _wishes(met: _Met, a: int, tree: Tree, observations: np.ndarray, draws: np.random.Generator) -> Wishes:
+    """Observations at which another action is worth more than the tree's, drawn in proportion to the difference."""
+    worth, rows = met.worth[a], len(met.worth[a])
+    loss = worth.max(axis=1) - worth[np.arange(rows), tree.predict(observations)]
+    drawn = draws.choice(rows, 200, p=loss / loss.sum()) if loss.sum() > 0 else np.empty(0, np.int64)
+    return Wishes(drawn + a * rows, worth.argmax(axis=1)[drawn])
 
 
 def _race(state: SearchState, scores: _Scores, candidates: list[Trees], until: int) -> Trees:

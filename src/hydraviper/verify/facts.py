@@ -49,8 +49,7 @@ def check_facts(obligations: Obligations, game: Game, students: Mapping[int, Tre
 def _check_row(obligations: Obligations, seen: dict[int, np.ndarray]) -> None:
     agents, world = obligations.scene.agents, obligations.world
     for i, values in seen.items():
-        space = world.spaces[i]
-        outside = (values < space.low) | (values > space.high) | (space.whole & (values % 1 != 0))
+        outside = meaning.outside(world.spaces[i], values)
         if outside.any():
             k = int(np.argmax(outside))
             raise InputError(

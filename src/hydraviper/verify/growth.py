@@ -135,8 +135,8 @@ class _SplitFinder:
             split_gains(self.histogram, node.counts, gains, above)
             gains[bounds.banned] = -np.inf
             worth = self._worth(node, above) if left == 1 and node.boxes else gains
-            for place in np.lexsort((-gains.ravel(), -worth.ravel()))[:_TRIES]:
-                feature, below = divmod(int(place), MOST)
+            for at in np.lexsort((-gains.ravel(), -worth.ravel()))[:_TRIES]:
+                feature, below = divmod(int(at), MOST)
                 if gains[feature, below] == -np.inf:
                     break
                 found = self._sharpened(node, feature, below, int(above[feature, below]))

@@ -16,7 +16,7 @@ from hydraviper.expressions.expression import Condition, Feature
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import Tree
 from hydraviper.verify.obligations import Obligation
-from hydraviper.verify.world import World
+from hydraviper.verify.world import Space, World
 
 Seen = Mapping[int, np.ndarray]  # agent -> its observation, float32 [F_i]
 
@@ -34,11 +34,15 @@ def holds(condition: Condition, seen: Seen) -> bool:
     return condition.holds(lambda feature: Fraction(float(value(seen, feature))))
 
 
+def outside(space: Space, values: np.ndarray) -> np.ndarray:
+    """Which plain features [F] have values that do not belong to their space."""
+    return ~((values >= space.low) & (values <= space.high)) | (space.whole & (values % 1 != 0))
+
+
 def possible(world: World, seen: Seen, agents: Sequence[int]) -> bool:
     """Whether these agents' observations can occur: values in their domains, facts about these agents true."""
     for agent in agents:
-        space, values = world.spaces[agent], seen[agent]
-        if not ((values >= space.low) & (values <= space.high)).all() or (values[space.whole] % 1 != 0).any():
+        if outside(world.spaces[agent], seen[agent]).any():
             return False
     return all(_fact_holds(world, fact, seen) for fact in world.facts_about(agents))
 

@@ -199,35 +199,19 @@ def prune(bounds: Bounds, tree: Tree, observations: np.ndarray) -> Tree:
         large = bounds.most_leaves is not None and tree.leaves > bounds.most_leaves
         if not (banned or deep or large):
             return tree
-        features = extend(np.asarray(observations, np.float32), tree.derived)
-        rows, levels = _rows_at(tree, features)
-        answers = tree.predict(np.asarray(observations, np.float32))
+        observations = np.asarray(observations, np.float32)
+        rows, levels = _rows_at(tree, extend(observations, tree.derived))
         nodes = banned or [int(n) for n in np.flatnonzero(tree.feature != LEAF)]
         if deep and not banned:  # only cuts on paths that are too long help
             nodes = [n for n in nodes if levels[n] + _height(tree, n) > (bounds.most_depth or 0)]
-        cuts = [cut for node in nodes for cut in ((node, int(tree.left[node])), (node, int(tree.right[node])))]
-        best = min(cuts, key=lambda cut: _cost(tree, features, answers, rows[cut[0]], cut))
-        tree = _cut(tree, *best)
-
-
-def _cost(
-    tree: Tree, features: np.ndarray, answers: np.ndarray, rows: np.ndarray, cut: tuple[int, int]
-) -> tuple[int, int]:
-    """The price of replacing a node by a child: observations whose action changes, then the change in nodes."""
-    after = np.array([_walk(tree, features[row], cut[1]) for row in rows], int)
-    return int((after != answers[rows]).sum()), -_nodes(tree, cut[0]) + _nodes(tree, cut[1])
-
-
-def _walk(tree: Tree, row: np.ndarray, node: int) -> int:
-    while tree.feature[node] != LEAF:
-        node = int(tree.left[node] if row[tree.feature[node]] <= tree.threshold[node] else tree.right[node])
-    return int(tree.action[node])
-
-
-def _nodes(tree: Tree, node: int) -> int:
-    if tree.feature[node] == LEAF:
-        return 1
-    return 1 + _nodes(tree, int(tree.left[node])) + _nodes(tree, int(tree.right[node]))
+        actions = tree.predict(observations)
+        cuts: list[tuple[tuple[int, int], Tree]] = []  # observations whose action changes and nodes left; the tree
+        for node in nodes:
+            for child in (int(tree.left[node]), int(tree.right[node])):
+                shorter = _cut(tree, node, child)
+                changed = int((shorter.predict(observations[rows[node]]) != actions[rows[node]]).sum())
+                cuts.append(((changed, len(shorter)), shorter))
+        tree = min(cuts, key=lambda cut: cut[0])[1].merged()
 
 
 def _height(tree: Tree, node: int) -> int:
@@ -242,7 +226,7 @@ def _cut(tree: Tree, node: int, child: int) -> Tree:
     left, right = tree.left.copy(), tree.right.copy()
     for column in (feature, threshold, action, left, right):
         column[node] = column[child]
-    return in_preorder(feature, threshold, left, right, action, tree.counts, tree.derived).merged()
+    return in_preorder(feature, threshold, left, right, action, tree.counts, tree.derived)
 
 
 def _rows_at(tree: Tree, features: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:

@@ -246,7 +246,7 @@ def _typed(table: Mapping[str, Any], key: str, kind: Any, where: str, default: A
     return value
 
 
-def _check_keys(table: Mapping[str, Any], known: Texts, where: str) -> None:
+def _check_keys(table: Mapping[str, Any], allowed: Texts, where: str) -> None:
     for key in table:
-        if key not in known:
-            raise InputError(f"{where} has no {key!r}: {nearest(key, known)}")
+        if key not in allowed:
+            raise InputError(f"{where} has no {key!r}: {nearest(key, allowed)}")

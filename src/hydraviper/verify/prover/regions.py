@@ -49,10 +49,10 @@ class Region:
     def within(self, box: Box) -> Region:
         """The part in a box of some columns."""
         columns, least, most = box
-        given = columns >= 0
+        asked = columns >= 0
         low, high = self.low.copy(), self.high.copy()
-        low[columns[given]] = np.maximum(low[columns[given]], least[given])
-        high[columns[given]] = np.minimum(high[columns[given]], most[given])
+        low[columns[asked]] = np.maximum(low[columns[asked]], least[asked])
+        high[columns[asked]] = np.minimum(high[columns[asked]], most[asked])
         return Region(self.frame, low, high, self.forms)
 
     def fixed(self, column: int, value: float) -> Region:
