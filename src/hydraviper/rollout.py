@@ -91,8 +91,8 @@ def _plain(game: Game, what: str, array: np.ndarray, shape: tuple[int, ...], kin
 
 
 def _chosen(game: Game, actions: np.ndarray, episodes: int) -> np.ndarray:
-    """Actions [B, N] that the game knows; one that is not compiled may know -1, for none."""
-    least = 0 if offers(game).compiled else -1
+    """Actions [B, N] that the game knows; one that is not compiled may leave agents to a program."""
+    least = 0 if offers(game).compiled else -offers(game).programs
     return check_actions(game, actions, episodes, least)
 
 

@@ -13,8 +13,11 @@ import pytest
 
 import hydraviper
 from hydraviper.experts import store
-from hydraviper.games import catalogue, sight, simulation, traffic, traffic_catalogue
-from hydraviper.games.road_network import LaneGroup, Signal
+from hydraviper.games import catalogue, demand, programs, sight, simulation, traffic, traffic_catalogue
+from hydraviper.games.road_network import LaneDemand, LaneGroup, Signal
+from hydraviper.games.scenario import Scenario
+from hydraviper.games.signal_control import Timing
+from hydraviper.games.traffic_rules import LeaveTo
 from hydraviper.ledger import Ledger
 from hydraviper.runs.evaluate import jam_threshold, play_references
 from hydraviper.steps.partition import graph_metis
@@ -251,6 +254,68 @@ def test_safety_holds_for_every_policy():
     with pytest.raises(hydraviper.InputError, match="max_red must be at least 63"):
         hydraviper.make(f"{STREET},max_red=60")
     assert hydraviper.make(f"{STREET},yellow=auto").options.yellow == "auto"
+
+
+def test_what_runs_today_is_a_yardstick():
+    """SUMO's own controllers and Webster's plan run as programs, from the first second to the last."""
+    game = hydraviper.make(f"{STREET.replace('steps=8', 'steps=20')},score=delay")
+    rules, library, scores = game.offers.scoring.yardsticks, simulation.sumo(), {}
+    assert set(rules) == {"fixed time", "longest queue", "max-pressure", "actuated", "delay-based", "Webster's plan"}
+    for name, rule in rules.items():
+        scores[name] = game.score.of(hydraviper.play(game, rule, SEEDS[:2]).returns).mean()
+        running = {library.trafficlight.getProgram(signal) for signal in "AB"}
+        expected = {"actuated": "hydraviper-actuated", "delay-based": "hydraviper-delay-based"}
+        expected |= {"Webster's plan": "hydraviper-webster", "fixed time": "0"}
+        assert running == {expected.get(name, "online")}
+    assert scores["actuated"] < scores["fixed time"]
+    assert scores["Webster's plan"] < scores["fixed time"]
+    with pytest.raises(hydraviper.InputError, match="chose action -5 for signal-1"):
+        hydraviper.play(game, LeaveTo(2, -5), SEEDS[:1])
+
+
+def test_a_signal_can_be_given_and_taken_back():
+    game = hydraviper.make(f"{STREET},score=delay")
+    library = simulation.sumo()
+    game.reset(SEEDS[:1])
+    for action, program in ((-2, "hydraviper-actuated"), (0, "online"), (-1, "0"), (-2, "hydraviper-actuated")):
+        game.step(np.array([[action, -1]]))
+        assert library.trafficlight.getProgram("A") == program
+
+
+def test_websters_plan_by_hand():
+    """Two phases, 600 vehicles an hour against 300 on one lane each: 1/3 and 1/6 of the cycle are needed."""
+    lanes = [LaneDemand(600, "Gr"), LaneDemand(300, "rG")]
+    timing = Timing(step=20, yellow=3)
+    lost = 2 * 4
+    cycle = (1.5 * lost + 5) / (1 - 1 / 3 - 1 / 6)
+    greens = programs.webster(lanes, 1.0, np.eye(2, dtype=bool), timing)
+    assert greens == [round((cycle - lost) * share) for share in (2 / 3, 1 / 3)]
+
+
+def test_demand_is_read_from_the_routes(tmp_path):
+    game = hydraviper.make(f"{STREET},score=delay")
+    asked_for = demand.read(game.scenario, 0, 100, 1.0)
+    assert asked_for.due == pytest.approx(60)  # 0.25 + 0.15 + 0.1 + 0.1 a second
+    turns = asked_for.turns(simulation.sumo())
+    assert turns["WA", "AB"] == pytest.approx(25)
+    routes = """<routes><route id="east" edges="WA AB BE"/><vehicle id="a" route="east" depart="5"/>
+        <vehicle id="b" depart="0:00:07"><route edges="WA AAN"/></vehicle><vehicle id="c" depart="200" route="east"/>
+        <trip id="d" from="WA" to="BE" depart="9"/><flow id="e" begin="0" end="50" number="4" route="east"/></routes>"""
+    (tmp_path / "own.rou.xml").write_text(routes)
+    scenario = Scenario(configuration(tmp_path, route_files=tmp_path / "own.rou.xml"))
+    asked_for = demand.read(scenario, 0, 100, 2.0)
+    assert asked_for.due == pytest.approx(14)
+    assert asked_for.turns(simulation.sumo()) == {("WA", "AB"): 12, ("AB", "BE"): 12, ("WA", "AAN"): 2}
+
+
+def test_more_demand_more_vehicles():
+    due = []
+    for factor in (0.5, 1.0, 2.0):
+        game = hydraviper.make(f"cologne-corridor:steps=10,score=delay,demand={factor}")
+        hydraviper.play(game, game.offers.scoring.yardsticks["fixed time"], SEEDS[:1])
+        due.append(game._delays.due)
+        assert due[-1] == pytest.approx(game._nominal, abs=1)
+    assert due[1] == pytest.approx(due[2] / 2, abs=1) == pytest.approx(2 * due[0], abs=2)
 
 
 def test_two_games_in_one_process_do_not_mix(street):

@@ -1,45 +1,96 @@
-"""Who is due when, read from a scenario's route files without playing it."""
+"""Who is due when and which way they go, read from a scenario's route files without playing it."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 from hydraviper.games.scenario import Scenario
 from hydraviper.games.sumo_files import visit
 
 _FILES = ("route-files", "additional-files")
+Edges = tuple[str, ...]
 
 
-def vehicles_due(scenario: Scenario, begin: float, end: float, scale: float) -> float:
-    """How many vehicles the routes ask for between two times; of flows at random, as many as on average."""
-    count = 0.0
+@dataclass(frozen=True)
+class Demand:
+    """What the routes ask for between two times; of flows at random, as much as on average."""
 
-    def element(name: str, attributes: list[str]) -> None:
-        nonlocal count
-        if name in ("vehicle", "trip", "flow"):
-            values = dict(zip(attributes[::2], attributes[1::2], strict=True))
-            if name == "flow":
-                count += _of_flow(values, begin, end)
-            else:
-                depart = seconds(values.get("depart", ""))
-                count += depart is not None and begin <= depart <= end - 1  # the last second inserts nobody
+    due: float  # vehicles
+    routes: Mapping[Edges, float]  # vehicles by the edges they drive along; a trip without a route by its two ends
 
+    def turns(self, library: Any) -> dict[tuple[str, str], float]:
+        """Vehicles by the two edges that they drive along one after the other; SUMO finds the routes of trips."""
+        counts: dict[tuple[str, str], float] = {}
+        for edges, vehicles in self.routes.items():
+            whole = edges[1:] if edges[0] else library.simulation.findRoute(*edges[1:]).edges
+            for pair in pairwise(whole):
+                counts[pair] = counts.get(pair, 0.0) + vehicles
+        return counts
+
+
+def read(scenario: Scenario, begin: float, end: float, scale: float) -> Demand:
+    """Read all route files; vehicles of other kinds of routes (by zones, at random) are due, but go no known way."""
+    reader = _Reader(begin, end, scale)
     for option, files in scenario.inputs.files:
         if option in _FILES:
             for file in files:
-                visit(file, element)
-    return count * scale
+                visit(file, reader.element)
+    return Demand(reader.due, reader.routes)
 
 
-def _of_flow(values: dict[str, str], begin: float, end: float) -> float:
+class _Reader:
+    """Adds up vehicles, trips and flows, element by element."""
+
+    def __init__(self, begin: float, end: float, scale: float) -> None:
+        self._begin, self._end, self._scale = begin, end, scale
+        self._named: dict[str, str] = {}  # edges of a route by its name
+        self._open = 0.0  # vehicles whose route follows
+        self.due = 0.0
+        self.routes: dict[Edges, float] = {}
+
+    def element(self, name: str, attributes: list[str]) -> None:
+        values = dict(zip(attributes[::2], attributes[1::2], strict=True))
+        if name == "route" and "edges" in values:
+            if self._open:
+                self._add(("route", *values["edges"].split()), self._open)
+            elif "id" in values:
+                self._named[values["id"]] = values["edges"]
+            self._open = 0.0
+        elif name in ("vehicle", "trip", "flow"):
+            vehicles = self._scale * (
+                _of_flow(values, self._begin, self._end) if name == "flow" else self._is_due(values)
+            )
+            self.due += vehicles
+            self._open = 0.0
+            if values.get("route") in self._named:
+                self._add(("route", *self._named[values["route"]].split()), vehicles)
+            elif "from" in values and "to" in values:
+                self._add(("", values["from"], values["to"]), vehicles)
+            elif "route" not in values:
+                self._open = vehicles
+
+    def _add(self, edges: Edges, vehicles: float) -> None:
+        self.routes[edges] = self.routes.get(edges, 0.0) + vehicles
+
+    def _is_due(self, values: Mapping[str, str]) -> bool:
+        depart = seconds(values.get("depart", ""))
+        return depart is not None and self._begin <= depart <= self._end - 1  # the last second inserts nobody
+
+
+def _of_flow(values: Mapping[str, str], begin: float, end: float) -> float:
     """Vehicles of a flow that are due between two times."""
     first = seconds(values.get("begin", "0")) or 0.0
     last = seconds(values.get("end", "")) or float("inf")
     share = max(0.0, min(last, end) - max(first, begin))
     if "number" in values:
         return (seconds(values["number"]) or 0.0) * (share / (last - first) if first < last < float("inf") else 1.0)
-    return share * rate(values)
+    return share * _rate(values)
 
 
-def rate(values: dict[str, str]) -> float:
+def _rate(values: Mapping[str, str]) -> float:
     """Vehicles per second of a flow."""
     hourly = seconds(values.get("vehsPerHour", values.get("perHour", "")))
     if hourly is not None:

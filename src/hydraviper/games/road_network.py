@@ -79,6 +79,14 @@ class Signal:
 
 
 @dataclass(frozen=True)
+class LaneDemand:
+    """What a lane into a signal has to take."""
+
+    vehicles: float
+    lights: str  # one letter per green phase: G goes, g goes but yields, r waits
+
+
+@dataclass(frozen=True)
 class RoadNetwork:
     """Signals that can choose, numbered along the longer side of the network, and who is next to whom."""
 
@@ -107,6 +115,20 @@ def turns(library: Any, signals: Sequence[Signal]) -> dict[tuple[str, str], int]
         for link in _links(library, signal.identifier):
             between.setdefault((edge(link.lane), edge(link.to_lane)), i)
     return between
+
+
+def lane_demands(library: Any, signal: Signal, counts: Mapping[tuple[str, str], float]) -> list[LaneDemand]:
+    """The lanes into a signal, by the vehicles that turn between two edges; lanes of one way share them evenly."""
+    edge, links = library.lane.getEdgeID, _links(library, signal.identifier)
+    ways: dict[tuple[str, str], set[str]] = {}
+    for link in links:
+        ways.setdefault((edge(link.lane), edge(link.to_lane)), set()).add(link.lane)
+    demands = []
+    for lane in dict.fromkeys(link.lane for link in links):
+        vehicles = sum(counts.get(turn, 0.0) / len(lanes) for turn, lanes in ways.items() if lane in lanes)
+        shown = [{state[link.index] for link in links if link.lane == lane} for state in signal.greens]
+        demands.append(LaneDemand(vehicles, _freest(shown)))
+    return demands
 
 
 def _signal(library: Any, name: str) -> Signal:
@@ -245,12 +267,16 @@ def _movements(
         roads.setdefault((sides[link.lane], road), []).append(link)
     made = []
     for (side, _), ways in roads.items():
-        shown = [{state[way.index] for way in ways} for state in greens]
-        lights = "".join(next((light for light in GREEN if light in seen), "r") for seen in shown)
+        lights = _freest([{state[way.index] for way in ways} for state in greens])
         source = _bearing(library.lane.getShape(ways[-1].lane))
         target = _bearing(library.lane.getShape(ways[-1].to_lane)[::-1], LOOK_AHEAD)
         made.append(Movement(side, ways[-1].turn, source, target, lights))
     return tuple(made)
+
+
+def _freest(shown: Sequence[set[str]]) -> str:
+    """Of several lights at a time, the one that lets most go: one letter per phase."""
+    return "".join(next((light for light in GREEN if light in lights), "r") for lights in shown)
 
 
 def _keeps_left(library: Any, links: Sequence[Link]) -> bool:

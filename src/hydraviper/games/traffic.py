@@ -8,6 +8,7 @@ where the group leads to ("pressure from west, left").
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
 from hydraviper.games import (
     demand,
+    programs,
     road_map,
     road_network,
     sight,
@@ -30,7 +32,6 @@ from hydraviper.games.scenario import Scenario
 from hydraviper.games.sight import FullSight
 from hydraviper.games.signal_control import SignalControl, Timing, yellow_for
 from hydraviper.games.traffic_options import AUTO, Options
-from hydraviper.games.traffic_rules import LEAVE
 from hydraviper.geometry import Intersection, RoadMap
 from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
 
@@ -43,10 +44,8 @@ JAM_MULTIPLE = 3.0  # an episode is jammed if its score is above this many times
 class Traffic:
     """A SUMO scenario; every signal with two or more green phases chooses one of them every few seconds.
 
-    A process holds one simulation, so a game plays one episode at a time. Instead of a phase, the action LEAVE (-1)
-    leaves a signal to its own program. With `reach` 0, a queue is what stands on the lanes that end at the signal;
-    where a map cuts roads into short pieces, a reach of some metres counts the pieces before them as well. With
-    `moving` 0, a signal sees stopped vehicles only.
+    A process holds one simulation, so a game plays one episode at a time. Instead of a phase, an action below 0 leaves
+    a signal to a program, -1 to its own (see `programs`). `traffic_options` tells of the parameters.
     """
 
     width = 1
@@ -74,12 +73,18 @@ class Traffic:
         self.agents = tuple(self._agent(i, signal) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
         self._turns = road_network.turns(self._sumo, signals)
-        begin = self._sumo.simulation.getTime()
-        end = begin + options.steps * options.seconds_per_step
-        self._nominal = demand.vehicles_due(scenario, begin, end, options.demand * scenario.scale) or 1.0
+        begin, length = self._sumo.simulation.getTime(), options.steps * options.seconds_per_step
+        asked_for = demand.read(scenario, begin, begin + length, options.demand * scenario.scale)
+        self._nominal = asked_for.due or 1.0
         self.score = self._scored()
         self._served = served = tuple(_served(signal) for signal in signals)
-        self._controlled()  # what cannot be kept is refused before anybody plays
+        controls = self._controlled()  # what cannot be kept is refused before anybody plays
+        self._plans: list[list[float]] = [[] for _ in signals]
+        if options.score == "delay":
+            counts = asked_for.turns(self._sumo)
+            for i, signal in enumerate(signals):
+                lanes = road_network.lane_demands(self._sumo, signal, counts)
+                self._plans[i] = programs.webster(lanes, length / 3600, served[i], controls[i].timing)
         self.offers = Offers(
             Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=options.seconds_per_step / 60),
             Search(derived=tuple(map(_differences, self.agents, signals))),
@@ -89,6 +94,7 @@ class Traffic:
             notes=(*_notes(self.network), *_left_out(scenario)),
             content=scenario.content,
             before=traffic_options.BEFORE,
+            programs=len(programs.NAMES) + 1,
         )
 
     def _agent(self, i: int, signal: Signal) -> Agent:
@@ -115,11 +121,18 @@ class Traffic:
     def _yardsticks(self) -> Mapping[str, Policy]:
         """What runs today, and two rules that need no training."""
         signals = self.network.signals
-        return {
-            "fixed time": traffic_rules.OwnPlan(len(signals)),
+        left_to = partial(traffic_rules.LeaveTo, len(signals))
+        rules: dict[str, Policy] = {
+            "fixed time": left_to(programs.OWN),
             "longest queue": traffic_rules.longest_queue(self.agents, signals),
             "max-pressure": traffic_rules.max_pressure(self.agents, signals),
         }
+        if self.options.score == "stopped":  # as the paper has it
+            return rules
+        rules["actuated"] = left_to(programs.ACTUATED)
+        rules["delay-based"] = left_to(programs.DELAY_BASED)
+        rules["Webster's plan"] = left_to(programs.WEBSTER)
+        return rules
 
     def _road_map(self) -> RoadMap:
         """Where roads and signals lie; an episode under way is lost."""
@@ -136,7 +149,7 @@ class Traffic:
         for control, signal in zip(self._controls, self.network.signals, strict=True):
             control.take_over(lights.getRedYellowGreenState(signal.identifier))
         self._programs = [lights.getProgram(signal.identifier) for signal in self.network.signals]
-        self._held = [False] * len(self._controls)  # which signals have been taken from their own program
+        self._runs = [programs.OWN] * len(self._controls)  # the program that each signal is left to; 0: none
         self._begin = self._time = library.simulation.getTime()
         self._clock = 0
         self._delays = Delays(library, self._turns, len(self.agents))
@@ -205,13 +218,13 @@ class Traffic:
         """Let every signal choose, and show its lights second by second; SUMO is asked where they change."""
         playing = []
         for i, action in enumerate(actions):
-            if action == LEAVE:
-                self._leave(i)
+            if action < 0:
+                self._leave(i, action)
             else:
-                before = self._controls[i].lights if self._held[i] else None
+                before = self._controls[i].lights if not self._runs[i] else None
                 self._controls[i].choose(action, self._sight.waiting(self._seen, i))
                 playing.append((self.network.signals[i].identifier, self._controls[i], before))
-                self._held[i] = True
+                self._runs[i] = 0
         show = self._sumo.trafficlight.setRedYellowGreenState
         shown = {identifier: before for identifier, _, before in playing}
         for second in range(self.options.seconds_per_step):
@@ -225,16 +238,21 @@ class Traffic:
                 control.tick()
         self._time += self.options.seconds_per_step
         self._advance(self._time)
-        for i, held in enumerate(self._held):
-            if not held:
+        for i, program in enumerate(self._runs):
+            if program:
                 lights = self._sumo.trafficlight.getRedYellowGreenState(self.network.signals[i].identifier)
                 self._controls[i].follow(lights, self.options.seconds_per_step)
 
-    def _leave(self, i: int) -> None:
-        """Give a signal back to its own program."""
-        if self._held[i]:
-            self._sumo.trafficlight.setProgram(self.network.signals[i].identifier, self._programs[i])
-            self._held[i] = False
+    def _leave(self, i: int, program: int) -> None:
+        """Leave a signal to a program, at the start to its own."""
+        signal = self.network.signals[i]
+        if self._runs[i] == program:
+            return
+        if program == programs.OWN:
+            self._sumo.trafficlight.setProgram(signal.identifier, self._programs[i])
+        else:
+            programs.start(self._sumo, signal, program, self._plans[i], self._controls[i].timing)
+        self._runs[i] = program
 
     def _advance(self, time: float) -> None:
         self._sumo.simulationStep(time)

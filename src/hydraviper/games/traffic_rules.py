@@ -1,4 +1,4 @@
-"""What runs at signals today, as policies: the network's own plan, longest queue first, and max-pressure."""
+"""Simple policies for signals: a program that runs by itself, longest queue first, and max-pressure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from hydraviper.data import Agent, Observations
 from hydraviper.games.road_network import Signal
 
-LEAVE = -1  # instead of a phase: leave the signal to its own program
 _TIE = 1e-3  # less than any difference between counts: of equal phases, the one that is green stays
 
 
 @dataclass(frozen=True)
-class OwnPlan:
-    """The plan that the network came with: nobody touches a signal."""
+class LeaveTo:
+    """Nobody chooses: every signal is left to a program (see `programs`)."""
 
     signals: int
+    program: int
 
     def act(self, observations: Observations) -> np.ndarray:
-        """LEAVE for everybody, [B, N]."""
-        return np.full((len(observations[0]), self.signals), LEAVE)
+        """The program's action for everybody, [B, N]."""
+        return np.full((len(observations[0]), self.signals), self.program)
 
 
 @dataclass(frozen=True)
