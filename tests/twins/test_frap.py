@@ -42,8 +42,8 @@ def test_what_plays_is_what_learned(scene):
     model, parameters, observations, expert = scene
     for i, seen in enumerate(observations):
         learned = np.asarray(model.values(parameters, i, seen))
-        np.testing.assert_allclose(expert.tables[i].values(seen), learned, rtol=1e-4, atol=1e-4)
-        np.testing.assert_array_equal(expert.tables[i].values(seen[7:8]), expert.tables[i].values(seen)[7:8])
+        np.testing.assert_allclose(expert.q_functions[i].values(seen), learned, rtol=1e-4, atol=1e-4)
+        np.testing.assert_array_equal(expert.q_functions[i].values(seen[7:8]), expert.q_functions[i].values(seen)[7:8])
 
 
 def test_saved_and_loaded_it_is_the_same(scene, tmp_path):

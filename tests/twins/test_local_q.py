@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 import hydraviper
 from hydraviper.experts import store
+from hydraviper.experts.enumeration import worst_team_q
 from hydraviper.experts.local_q import LocalQExpert, NetworkQ
 from tests.helpers.experts import forward, random_expert
 
@@ -30,8 +30,8 @@ def scene(game):
 def test_values_are_the_networks_and_the_best_is_played(scene):
     game, expert, observations, actions = scene
     for i in range(len(game.agents)):
-        expected = forward(expert.tables[i].network, observations[i])
-        np.testing.assert_allclose(expert.tables[i].values(observations[i]), expected, rtol=1e-4, atol=1e-3)
+        expected = forward(expert.q_functions[i].network, observations[i])
+        np.testing.assert_allclose(expert.q_functions[i].values(observations[i]), expected, rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(expert.q(observations, actions)[:, i], expected.max(axis=1), rtol=1e-4, atol=1e-3)
 
 
@@ -40,12 +40,8 @@ def test_values_are_the_networks_and_the_best_is_played(scene):
     [((0, 1, 2), None), ((1, 2), None), ((1,), None), ((0, 2), (1,)), ((1, 2), (0, 1)), ((0,), (0, 1, 2))],
 )
 def test_the_worst_joint_action_is_found_without_enumerating(scene, team, judges):
-    game, expert, observations, actions = scene
-    worst = np.full(300, np.inf)
-    for choice in itertools.product(*(range(len(game.agents[i].actions)) for i in team)):
-        played = actions.copy()
-        played[:, list(team)] = choice
-        worst = np.minimum(worst, expert.q(observations, played)[:, list(judges or team)].mean(axis=1))
+    _, expert, observations, actions = scene
+    worst = worst_team_q(expert.q, observations, actions, team, judges, expert.action_counts)
     np.testing.assert_allclose(expert.worst_team_q(observations, actions, team, judges), worst, rtol=1e-12)
 
 

@@ -99,15 +99,15 @@ PlayOn = Callable[[Policy, np.ndarray, bool], Rollouts]
 
 
 class _Samples(NamedTuple):
-    """What was played, one row per step."""
+    """The rollouts, one row per step."""
 
     observations: tuple[np.ndarray, ...]  # per agent [S, F_i]
-    actions: np.ndarray  # [S, N] that were played
-    wanted: np.ndarray  # [S, N] that the policy would have played
+    actions: np.ndarray  # [S, N] taken
+    wanted: np.ndarray  # [S, N] the policy's own
     rewards: np.ndarray  # [S, N]
     following: np.ndarray  # [S] the row of the next step
-    continues: np.ndarray  # [S] False where the game was over before its horizon
-    usable: np.ndarray  # [S] False where the horizon cut the game off, so that the next step is not known
+    continues: np.ndarray  # [S] False where the episode ended before its horizon
+    usable: np.ndarray  # [S] False where the horizon cut the episode off: the next observation is not known
     held_out: np.ndarray  # [S]
     episodes: int
 
@@ -119,15 +119,15 @@ def _gather(
     play_on: PlayOn,
     on_progress: Progress,
 ) -> _Samples:
-    """Play with random actions, some rollouts at a time to show progress."""
+    """Play with a share of random actions, a few rollouts at a time to show progress."""
     explorer = Exploring(policy, tuple(len(agent.actions) for agent in game.agents), settings.most_random, 1)
     seeds, parts = rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 1, settings.rollouts), []
-    for own in np.array_split(seeds, -(-len(seeds) // max(settings.rollouts // ROUNDS, 4))):
-        parts.append(play_on(explorer, own, True))
+    for part_seeds in np.array_split(seeds, -(-len(seeds) // max(settings.rollouts // ROUNDS, 4))):
+        parts.append(play_on(explorer, part_seeds, True))
         on_progress("rollouts", sum(part.episodes for part in parts), len(seeds))
     played = Rollouts.join(parts)
     if played.observations is None or played.rewards is None:
-        raise InputError("the engine kept no observations or rewards: it must where it is asked to.")
+        raise InputError("the engine kept no observations or rewards, though asked to: use another engine.")
     ends, index = np.cumsum(played.lengths) - 1, np.arange(len(played.rewards))
     episode = np.repeat(np.arange(played.episodes), played.lengths)
     wanted = _checked(game, policy.act(played.observations))
@@ -152,13 +152,13 @@ def _checked(game: Game, actions: np.ndarray) -> np.ndarray:
     if (actions < 0).any() or (actions >= counts).any():
         raise InputError(
             f"the policy leaves agents of {game.name} to themselves or names actions that they do not have: "
-            "only what agents choose can be valued."
+            "critics can only value actions that a policy chooses."
         )
     return actions
 
 
 def _discounted(rewards: np.ndarray, following: np.ndarray, gamma: float) -> np.ndarray:
-    """What followed every row, [S, N], up to the end of its episode (a row that follows itself is a last one)."""
+    """The discounted return from every row on, [S, N], to the end of its episode (whose last row follows itself)."""
     returns = np.array(rewards, np.float64)
     for row in range(len(returns) - 1, -1, -1):
         if following[row] != row:
@@ -196,12 +196,12 @@ def _fitted(
 
 
 class _Units(NamedTuple):
-    """What inputs and values are measured in while learning; folded into the first and last layers afterwards."""
+    """Normalisation of inputs and values while learning; folded into the first and last layers afterwards."""
 
     mean: np.ndarray  # [G] of all agents' features
     spread: np.ndarray  # [G]
-    offset: np.ndarray  # [N] the value of being paid the mean reward for ever
-    scale: np.ndarray  # [N] how far what follows varies
+    offset: np.ndarray  # [N] the value of the mean reward for ever
+    scale: np.ndarray  # [N] standard deviation of the discounted returns
 
     @staticmethod
     def of(samples: _Samples, gamma: float) -> _Units:
@@ -216,13 +216,13 @@ class _Units(NamedTuple):
         )
 
     def inputs(self, observations: Observations, actions: np.ndarray, counts: Sequence[int]) -> np.ndarray:
-        """A critic's input while it learns: all features in their units, then all actions as one-hot."""
+        """A critic's normalised input: all features, then all actions as one-hot."""
         seen = (np.concatenate(observations, axis=1) - self.mean) / self.spread
         one_hot = [np.eye(count)[actions[:, i]] for i, count in enumerate(counts)]
         return np.concatenate([seen, *one_hot], axis=1).astype(np.float32)
 
     def critic(self, stacked: Network, i: int) -> networks.Network:
-        """Agent i's critic as it is used: plain features in, values of plain rewards out."""
+        """Agent i's critic without normalisation: plain features in, values of plain rewards out."""
         w0, b0, w1, b1, w2, b2 = (np.array(array[i], np.float64) for pair in stacked for array in pair)
         seen = len(self.mean)
         b0 = b0 - (self.mean / self.spread) @ w0[:seen]
@@ -233,11 +233,11 @@ class _Units(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """All samples as the critics see them."""
+    """All samples as inputs and rewards of the critics, normalised."""
 
     now: Any  # [S, I]
-    following: Any  # [S, I] with the policy's next actions
-    rewards: Any  # [S, N] in units
+    following: Any  # [S, I] the next observations with the policy's actions
+    rewards: Any  # [S, N]
     continues: Any  # [S]
 
 
@@ -247,7 +247,7 @@ class _Rule:
 
     optimizer: Optimizer
     gamma: float
-    offset: tuple[float, ...]  # [N], in units
+    offset: tuple[float, ...]  # [N], normalised
 
     def update(self, learned: Learned, rows: jax.Array, table: _Table) -> tuple[Learned, jax.Array]:
         """Move the critics towards reward + gamma * value of what the policy does next, on some rows of the table."""
@@ -266,7 +266,7 @@ class _Rule:
 
 
 def _held_out(expert: CriticExpert, samples: _Samples, gamma: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The held-out error of every critic, and the share of its targets' variance that it explains."""
+    """Every critic's error on held-out rollouts, and the share of its targets' variance that it explains."""
     rows = samples.usable & samples.held_out
     after = expert.q(
         [seen[samples.following[rows]] for seen in samples.observations], samples.wanted[samples.following[rows]]
@@ -278,7 +278,7 @@ def _held_out(expert: CriticExpert, samples: _Samples, gamma: float) -> tuple[tu
 
 
 def _correlation(expert: CriticExpert, played: Rollouts, gamma: float) -> tuple[float, ...]:
-    """How values go with the discounted rewards that followed, where enough of the episode was left to tell."""
+    """The correlation of values with discounted returns, at steps with enough of the episode left to tell."""
     observations, rewards = played.observations or (), played.rewards
     assert rewards is not None
     index, ends = np.arange(len(rewards)), np.repeat(np.cumsum(played.lengths) - 1, played.lengths)
@@ -298,7 +298,7 @@ def _floats(values: np.ndarray) -> tuple[float, ...]:
 
 
 def _named(game: Game, expert: CriticExpert, settings: CriticSettings) -> NetworkExpert | CriticExpert:
-    """The expert with its head; one that has actors keeps them and only changes its critics."""
+    """The expert with its description; one that has actors keeps them and gets the new critics."""
     policy = expert.policy
     origin = dict(getattr(policy, "about", {}))
     name = origin.get("algorithm") or getattr(policy, "name", type(policy).__name__)

@@ -1,4 +1,4 @@
-"""Policies around a policy: one that sometimes acts at random, and a yardstick that a file can name."""
+"""Wrappers of a policy: one that takes some actions at random, and a game's yardstick by its name."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from hydraviper.seeding import GOLDEN, mix
 
 @dataclass(frozen=True)
 class Exploring:
-    """Acts as a policy does, but everybody takes some of their actions at random.
+    """A policy whose agents take a share of their actions at random.
 
-    How many differs from episode to episode, none to `most` of them. The episode's seed and the step decide, so no
-    batch and no worker can change it, and what was done can be told afterwards.
+    The share differs from episode to episode, from 0 to `most`. The episode's seed and the step decide, so neither
+    batch nor worker matters, and the actions can be computed again afterwards.
     """
 
     policy: Policy
-    actions: tuple[int, ...]  # how many each agent has
+    actions: tuple[int, ...]  # number of actions of each agent
     most: float  # the largest share of random actions
-    salt: int  # another number, other random actions
+    salt: int  # changes the random actions
 
     def act(self, observations: Observations) -> np.ndarray:
-        """The policy's own actions, [B, N]: without an episode, nobody explores."""
+        """The policy's own actions, [B, N]; only `begin` explores."""
         return self.policy.act(observations)
 
     def begin(self, seeds: np.ndarray) -> _Explorer:
-        """Who plays the episodes of these seeds."""
+        """The policy that explores in the episodes of these seeds."""
         return _Explorer(self, seeds)
 
     def changed(self, wanted: np.ndarray, seeds: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """What is done [B, N] where the policy wants `wanted` [B, N], at steps [B] of the episodes of seeds [B]."""
+        """The actions taken, [B, N], given the policy's own [B, N], at steps [B] of the episodes of seeds [B]."""
         agents = len(self.actions)
         with np.errstate(over="ignore"):
             episodes = mix(np.asarray(seeds, np.uint64) + mix(np.array([self.salt], np.uint64)))
-            places = mix(episodes + GOLDEN * (np.asarray(steps, np.uint64) + np.uint64(1)))
-            drawn = _fractions(mix(places[:, None] + GOLDEN * np.arange(1, 2 * agents + 1, dtype=np.uint64)))
+            moments = mix(episodes + GOLDEN * (np.asarray(steps, np.uint64) + np.uint64(1)))
+            drawn = _fractions(mix(moments[:, None] + GOLDEN * np.arange(1, 2 * agents + 1, dtype=np.uint64)))
         explores = drawn[:, :agents] < self.most * _fractions(episodes)[:, None]
         return np.where(explores, (drawn[:, agents:] * self.actions).astype(np.int64), wanted)
 
 
 class _Explorer:
-    """Counts the steps of some episodes."""
+    """Counts the steps of a batch of episodes."""
 
     def __init__(self, exploring: Exploring, seeds: np.ndarray) -> None:
         self._exploring, self._seeds, self._step = exploring, seeds, 0
@@ -57,18 +57,18 @@ class _Explorer:
 
 @dataclass(frozen=True)
 class Yardstick:
-    """A game's own rule by its name, so that a file can say who acts."""
+    """A game's yardstick by its name, so that a file can refer to it."""
 
     name: str
-    rule: Policy | None = None  # unknown until there is a game
+    rule: Policy | None = None  # None until a game is given
 
     def act(self, observations: Observations) -> np.ndarray:
-        """What the rule does, [B, N]."""
+        """The rule's actions, [B, N]."""
         if self.rule is None:
             raise InputError(f"this expert acts as the game's yardstick {self.name!r}: load it with its game.")
         return self.rule.act(observations)
 
 
 def _fractions(values: np.ndarray) -> np.ndarray:
-    """Numbers from 0 to 1 of scrambled uint64."""
+    """Random uint64 as numbers in [0, 1)."""
     return (values >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,8 +1,8 @@
-"""FRAP: phases compete in pairs, by one small network that all signals share (MPLight's). Needs no JAX to play.
+"""FRAP, the network of MPLight: phases compete in pairs; all signals share the layers. Plays without JAX.
 
-What a movement needs (its pressure, and whether it is green) becomes a vector; a phase is the sum of the movements
-it serves; every ordered pair of phases goes through the same layers, scaled by how the two relate (do they share a
-movement or not); a phase's value is the sum over its rivals.
+A movement's state (its pressure, and whether it is green) becomes a vector; a phase is the sum of the movements that
+it serves; every ordered pair of phases goes through the same layers, scaled by whether the two share a movement; a
+phase's value is the sum over its rivals.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy as np
 
 from hydraviper.data import InputError
 
-# The shared layers, by name, with their shapes. Inputs first.
+# The shared layers by name, with their shapes, the input's first.
 SHAPES: dict[str, tuple[int, ...]] = {
-    "green": (2, 4),  # of a movement that is red, green
+    "green": (2, 4),  # embedding of a red movement, of a green one
     "demand.weight": (1, 4),
     "demand.bias": (4,),
     "movement.weight": (8, 16),
     "movement.bias": (16,),
     "pair.weight": (32, 20),
     "pair.bias": (20,),
-    "relation": (2, 4),  # of two phases that share no movement, some movement
+    "relation": (2, 4),  # embedding of two phases that share no movement, of two that do
     "relation.weight": (4, 20),
     "relation.bias": (20,),
     "hidden.weight": (20, 20),
@@ -35,7 +35,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
 
 @dataclass(frozen=True)
 class FrapNetwork:
-    """The layers that all signals share."""
+    """The weights that all signals share."""
 
     arrays: tuple[np.ndarray, ...]  # float32, in the order of SHAPES
 
@@ -49,7 +49,7 @@ class FrapNetwork:
 
 @dataclass(frozen=True)
 class FrapQ:
-    """One signal's values of its phases; the first features say which phase is green, the last are pressures."""
+    """One signal's Q-function: the first features say which phase is green, the last are the movements' pressures."""
 
     network: FrapNetwork
     served: np.ndarray  # bool [A, G], the movements that each phase lets go
@@ -57,11 +57,11 @@ class FrapQ:
 
     @property
     def actions(self) -> int:
-        """How many phases it values."""
+        """How many phases there are."""
         return self.served.shape[0]
 
     def values(self, observations: np.ndarray) -> np.ndarray:
-        """The value of every phase, [B, F] -> [B, A]."""
+        """The Q-value of every phase, [B, F] -> [B, A]."""
         out = np.zeros((len(observations), self.actions), np.float32)
         _values(observations, self.served, relations(self.served), out, *self.network.arrays)
         return out

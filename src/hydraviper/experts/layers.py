@@ -1,4 +1,4 @@
-"""Small networks in JAX: what training needs of them. Playing needs none of this (see networks.py)."""
+"""Small networks in JAX, for training. Playing needs no JAX (see networks.py)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Network = list[tuple[jax.Array, jax.Array]]  # per layer: weight [in, out], bias
 
 
 class Sizes(NamedTuple):
-    """What the networks need to know about a game."""
+    """What MADDPG's networks depend on in a game."""
 
     features: tuple[int, ...]
     actions: tuple[int, ...]
-    groups: tuple[Team, ...]  # who shares a reward, and so a critic: the teams, and everybody else alone
+    groups: tuple[Team, ...]  # agents that share a reward, and so a critic: the teams, and every other agent alone
     opponents: Team  # agents outside all teams
-    public: tuple[tuple[bool, ...], ...]  # per agent: the features that are no secrets of the game
+    public: tuple[tuple[bool, ...], ...]  # per agent and feature: whether it is no secret of the game
 
     @staticmethod
     def of(game: Game, share_team_reward: bool) -> Sizes:
-        """Read them from a game."""
+        """The sizes of a game."""
         opponents = tuple(sorted(set(range(len(game.agents))).difference(*game.teams)))
         teams = game.teams if share_team_reward else [(i,) for team in game.teams for i in team]
         features, actions = zip(*((len(agent.features), len(agent.actions)) for agent in game.agents), strict=True)
@@ -42,17 +42,17 @@ class Sizes(NamedTuple):
 
     @property
     def joint_size(self) -> int:
-        """Columns of a critic's input."""
+        """Width of a critic's input."""
         return sum(self.features) + sum(self.actions)
 
     def joint_input(self, observations: Sequence[jax.Array], actions: jax.Array) -> jax.Array:
-        """What a critic sees: all observations, then all actions [S, N] as one-hot, in the order of the agents."""
+        """A critic's input: all observations, then all actions [S, N] as one-hot, in the order of the agents."""
         one_hot = [jax.nn.one_hot(actions[:, i], count) for i, count in enumerate(self.actions)]
         return jnp.concatenate([*observations, *one_hot], axis=1)
 
 
 def fresh_network(random: np.random.Generator, *widths: int) -> Network:
-    """Glorot's uniform weights, no bias."""
+    """Glorot-uniform weights, biases of 0."""
     network = []
     for inputs, outputs in pairwise(widths):
         weight = random.uniform(-1, 1, (inputs, outputs)) * np.sqrt(6 / (inputs + outputs))
@@ -69,7 +69,7 @@ def forward(network: Network, x: jax.Array) -> jax.Array:
 
 
 def value_of_each_action(critic: Network, joint: jax.Array, own: slice) -> jax.Array:
-    """Q [S, A_i] of every action of one agent; `joint` is the critic's input, whose columns `own` do not count."""
+    """Q [S, A_i] of every action of one agent, whose one-hot action has the columns `own` of the input `joint`."""
     (weight, bias), *rest = critic
     others = joint.at[:, own].set(0) @ weight + bias
     hidden = jax.nn.relu(others[:, None] + weight[own])  # an action only adds a row of the first layer
@@ -78,16 +78,16 @@ def value_of_each_action(critic: Network, joint: jax.Array, own: slice) -> jax.A
 
 @jax.jit
 def act(actors: list[Network], observations: list[jax.Array], key: jax.Array | None) -> jax.Array:
-    """Everybody's action [S, N]: the greedy ones, or with a key drawn from the softmax (the Gumbel-max trick)."""
+    """Everybody's action [S, N]: greedy, or with a key drawn from the softmax (the Gumbel-max trick)."""
     logits = [forward(actor, seen) for actor, seen in zip(actors, observations, strict=True)]
     if key is not None:
         keys = jax.random.split(key, len(actors))
-        logits = [own + jax.random.gumbel(noise, own.shape) for own, noise in zip(logits, keys, strict=True)]
-    return jnp.stack([jnp.argmax(own, axis=1) for own in logits], axis=1)
+        logits = [one + jax.random.gumbel(noise, one.shape) for one, noise in zip(logits, keys, strict=True)]
+    return jnp.stack([jnp.argmax(one, axis=1) for one in logits], axis=1)
 
 
 def named_arrays(actors: list[Network], critics: list[Network]) -> dict[str, np.ndarray]:
-    """The networks under the names of the store."""
+    """The networks as arrays, by the names of `store.to_arrays`."""
     return {
         f"{role}.{i}.{kind}.{layer}": np.asarray(array)
         for role, networks in (("actor", actors), ("critic", critics))

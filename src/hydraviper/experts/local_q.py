@@ -1,7 +1,6 @@
-"""An expert whose agents value their own actions from what they see themselves: IDQN, MPLight, any table of values.
+"""An expert whose agents value their own actions from their own observations: IDQN, MPLight, any local Q-function.
 
-A local Q makes the worst case easy: a mean of local values is least where each of them is least, so nothing has to
-be enumerated.
+The mean of local values is least where each of them is least, so the worst joint action needs no enumeration.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from hydraviper.kernels import networks as kernels
 
 
 class LocalQ(Protocol):
-    """One agent's values of its own actions."""
+    """One agent's Q-function of its own actions."""
 
     @property
     def features(self) -> int:
-        """How many numbers it sees."""
+        """How many features it sees."""
         ...
 
     @property
@@ -37,13 +36,13 @@ class LocalQ(Protocol):
 
 @dataclass(frozen=True)
 class NetworkQ:
-    """A small network of one agent: IDQN's."""
+    """A Q-network of one agent (IDQN's)."""
 
     network: Network
 
     @property
     def features(self) -> int:
-        """How many numbers it sees."""
+        """How many features it sees."""
         return self.network.layers[0].shape[0]
 
     @property
@@ -52,7 +51,7 @@ class NetworkQ:
         return self.network.layers[5].shape[0]
 
     def values(self, observations: np.ndarray) -> np.ndarray:
-        """The value of every action, [B, F] -> [B, A]."""
+        """The Q-value of every action, [B, F] -> [B, A]."""
         out = np.empty((len(observations), self.actions), np.float32)
         kernels.outputs(observations, *self.network.layers, out)
         return out
@@ -60,40 +59,40 @@ class NetworkQ:
 
 @dataclass(frozen=True)
 class LocalQExpert:
-    """Everybody takes the action that they value most."""
+    """Every agent takes the action that it values most."""
 
-    tables: tuple[LocalQ, ...]  # [N]
+    q_functions: tuple[LocalQ, ...]  # [N]
     about: Mapping[str, object] = field(default_factory=dict)  # game, how it was made, its score
-    workers: int = 1  # for whoever replaces it by an expert that needs them; here nothing is worth a thread
+    workers: int = 1  # not used: local values are too quick to be worth a thread
 
     @property
     def observation_sizes(self) -> tuple[int, ...]:
         """Features of each agent."""
-        return tuple(table.features for table in self.tables)
+        return tuple(q.features for q in self.q_functions)
 
     @property
     def action_counts(self) -> tuple[int, ...]:
         """Actions of each agent."""
-        return tuple(table.actions for table in self.tables)
+        return tuple(q.actions for q in self.q_functions)
 
     def act(self, observations: Observations, agents: Team | None = None) -> np.ndarray:
         """Everybody's greedy action, [B, N], the first of equals; with `agents`, only theirs."""
-        actions = np.zeros((len(self.tables), len(observations[0])), np.int64)
-        for i in range(len(self.tables)) if agents is None else agents:
+        actions = np.zeros((len(self.q_functions), len(observations[0])), np.int64)
+        for i in range(len(self.q_functions)) if agents is None else agents:
             values = self._values(i, observations)
             actions[i] = values.argmax(axis=1)
         return actions.T
 
     def q(self, observations: Observations, actions: np.ndarray) -> np.ndarray:
-        """Every agent's value of its own part of the joint actions [B, N], as [B, N]."""
-        return np.stack([self._taken(i, observations, actions) for i in range(len(self.tables))], axis=1)
+        """Every agent's value of its own action in the joint actions [B, N], as [B, N]."""
+        return np.stack([self._taken(i, observations, actions) for i in range(len(self.q_functions))], axis=1)
 
     def worst_team_q(
         self, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
     ) -> np.ndarray:
         """The least mean value to the judges over the team's joint actions, [B].
 
-        A judge in the team contributes its own least value; one outside keeps its action, and with it its value.
+        A judge in the team contributes its least value; a judge outside keeps its action, so its value stays.
         """
         judges = team if judges is None else judges
         total = np.zeros(len(actions))
@@ -105,7 +104,7 @@ class LocalQExpert:
         return total / len(judges)
 
     def _values(self, i: int, observations: Observations) -> np.ndarray:
-        values = self.tables[i].values(observations[i]).astype(np.float64)
+        values = self.q_functions[i].values(observations[i]).astype(np.float64)
         if not np.isfinite(values).all():
             raise InputError(f"the expert of agent {i} answered with a value that is not a number: train it again.")
         return values

@@ -56,7 +56,7 @@ class Mplight:
         return Mplight(phases, tuple(len(agent.features) for agent in game.agents))
 
     def fresh(self, random: np.random.Generator) -> Layers:
-        """Glorot's uniform weights, no bias."""
+        """Glorot-uniform weights, biases of 0, normal embeddings."""
         return {name: jnp.asarray(_fresh(random, name, shape), jnp.float32) for name, shape in frap.SHAPES.items()}
 
     def scales(self, observations: list[np.ndarray]) -> list[np.ndarray]:

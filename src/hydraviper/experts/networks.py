@@ -1,12 +1,12 @@
-"""Experts made of small networks: actors, and joint critics that need no JAX to value joint actions."""
+"""Experts with joint critics: small networks that value the joint action of all agents, without JAX."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from hydraviper.kernels import networks as kernels
 from hydraviper.protocols import Policy
 
 BLOCK_VALUES = 32_768  # joint values per piece of work; no row's result depends on it
-MOST_JOINT_ACTIONS = 1_000_000
-
+MOST_JOINT_ACTIONS = 1_000_000  # of a team, to look for the worst one
 
 Layers = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -29,20 +28,85 @@ class Network:
 
     def __post_init__(self) -> None:
         w0, b0, w1, b1, w2, b2 = self.layers
-        shapes_fit = (
-            w0.shape[1:] == b0.shape and w1.shape == (*b0.shape, *b1.shape) and w2.shape == (*b1.shape, *b2.shape)
-        )
-        if not shapes_fit:
+        hidden, out = (*b0.shape, *b1.shape), (*b1.shape, *b2.shape)
+        if w0.shape[1:] != b0.shape or w1.shape != hidden or w2.shape != out:
             raise InputError(f"a network's layers do not fit each other: {[array.shape for array in self.layers]}.")
         if not all(np.isfinite(array).all() for array in self.layers):
             raise InputError("a network holds weights that are not numbers: train the expert again.")
 
 
-@dataclass(frozen=True)
-class NetworkExpert:
-    """Greedy actors, and critics that value the joint action of all agents from all observations."""
+class HasCritics(Protocol):
+    """Agents with one joint critic each."""
+
+    @property
+    def critics(self) -> tuple[Network, ...]:
+        """[N], all observations and one-hot actions -> value."""
+        ...
+
+    @property
+    def observation_sizes(self) -> tuple[int, ...]:
+        """Features of each agent."""
+        ...
+
+    @property
+    def action_counts(self) -> tuple[int, ...]:
+        """Actions of each agent."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """Threads for the critics; the results do not depend on it."""
+        ...
+
+
+class JointValues:
+    """`q` and `worst_team_q` by joint critics."""
 
     joint: ClassVar[bool] = True  # the worst joint action is found among all of them
+
+    def q(self: HasCritics, observations: Observations, actions: np.ndarray) -> np.ndarray:
+        """Every agent's value of the joint actions, [B, N]."""
+        joint, offsets = np.concatenate(observations, axis=1), _offsets(self)
+        out = np.empty((len(self.critics), len(joint)), np.float32)
+
+        def one(i: int) -> None:
+            kernels.values(joint, actions, offsets, *self.critics[i].layers, out[i])
+
+        _each(self.workers, one, range(len(self.critics)))
+        return out.T.astype(np.float64)
+
+    def worst_team_q(
+        self: HasCritics, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
+    ) -> np.ndarray:
+        """The least mean value to the judges over the team's joint actions, [B]."""
+        judges = team if judges is None else judges
+        counts = np.array([self.action_counts[i] for i in team])
+        joint_actions = math.prod(counts.tolist())
+        if joint_actions > MOST_JOINT_ACTIONS:
+            raise InputError(f"a team of {len(team)} has {joint_actions:,} joint actions: split it with --teams.")
+        padded = -(-joint_actions // kernels.LANES) * kernels.LANES
+        block = max(1, BLOCK_VALUES // padded)
+        members, offsets = np.array(team), _offsets(self)
+        out = np.empty(len(actions))
+
+        def one(start: int) -> None:
+            rows = slice(start, start + block)
+            joint = np.concatenate([seen[rows] for seen in observations], axis=1)
+            worth = np.zeros((len(joint), padded), np.float32)
+            for judge in judges:
+                kernels.add_joint_values(
+                    joint, actions[rows], offsets, members, counts, *self.critics[judge].layers, worth
+                )
+            out[rows] = worth[:, :joint_actions].min(axis=1).astype(np.float64) / len(judges)
+
+        _each(self.workers, one, range(0, len(actions), block))
+        return out
+
+
+@dataclass(frozen=True)
+class NetworkExpert(JointValues):
+    """Greedy actors, and critics that value the joint action of all agents from all observations."""
+
     actors: tuple[Network, ...]  # [N], observation -> one number per action
     critics: tuple[Network, ...]  # [N], all observations and one-hot actions -> value
     about: Mapping[str, object] = field(default_factory=dict)  # game, how it was made, its score
@@ -66,26 +130,11 @@ class NetworkExpert:
                 raise InputError(f"the expert of agent {i} answered with a value that is not a number: train it again.")
         return actions.T
 
-    def q(self, observations: Observations, actions: np.ndarray) -> np.ndarray:
-        """Every agent's value of the joint actions, [B, N]."""
-        return self._joint.q(observations, actions)
-
-    def worst_team_q(
-        self, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
-    ) -> np.ndarray:
-        """The least mean value to the judges over the team's joint actions, [B]."""
-        return self._joint.worst_team_q(observations, actions, team, judges)
-
-    @property
-    def _joint(self) -> JointCritics:
-        return JointCritics(self.critics, self.observation_sizes, self.action_counts, self.workers)
-
 
 @dataclass(frozen=True)
-class CriticExpert:
-    """Acts as any policy does; its values are joint critics that were fitted to that policy (see critics.py)."""
+class CriticExpert(JointValues):
+    """Any policy, with joint critics that were fitted to it (see critics.py)."""
 
-    joint: ClassVar[bool] = True  # as NetworkExpert's
     policy: Policy  # a file can hold a LocalQExpert or a game's yardstick
     critics: tuple[Network, ...]  # [N], all observations and one-hot actions -> value
     observation_sizes: tuple[int, ...]  # features of each agent
@@ -98,78 +147,17 @@ class CriticExpert:
         del agents  # a policy answers for everybody
         return np.array(self.policy.act(observations))
 
-    def q(self, observations: Observations, actions: np.ndarray) -> np.ndarray:
-        """Every agent's value of the joint actions, [B, N]."""
-        return self._joint.q(observations, actions)
 
-    def worst_team_q(
-        self, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
-    ) -> np.ndarray:
-        """The least mean value to the judges over the team's joint actions, [B]."""
-        return self._joint.worst_team_q(observations, actions, team, judges)
-
-    @property
-    def _joint(self) -> JointCritics:
-        return JointCritics(self.critics, self.observation_sizes, self.action_counts, self.workers)
+def _offsets(expert: HasCritics) -> np.ndarray:
+    """Where each agent's actions begin in a critic's first layer, [N]."""
+    counts = np.array(expert.action_counts)
+    return sum(expert.observation_sizes) + np.cumsum(counts) - counts
 
 
-@dataclass(frozen=True)
-class JointCritics:
-    """Networks that value the joint action of all agents from all observations, without JAX."""
-
-    critics: tuple[Network, ...]  # [N], all observations and one-hot actions -> value
-    observation_sizes: tuple[int, ...]
-    action_counts: tuple[int, ...]
-    workers: int = 1  # threads
-
-    def q(self, observations: Observations, actions: np.ndarray) -> np.ndarray:
-        """Every agent's value of the joint actions, [B, N]."""
-        joint = np.concatenate(observations, axis=1)
-        out = np.empty((len(self.critics), len(joint)), np.float32)
-
-        def one(i: int) -> None:
-            kernels.values(joint, actions, self._offsets, *self.critics[i].layers, out[i])
-
-        self._each(one, range(len(self.critics)))
-        return out.T.astype(np.float64)
-
-    def worst_team_q(
-        self, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
-    ) -> np.ndarray:
-        """The least mean value to the judges over the team's joint actions, [B]."""
-        judges = team if judges is None else judges
-        counts = np.array([self.action_counts[i] for i in team])
-        joint_actions = math.prod(counts.tolist())
-        if joint_actions > MOST_JOINT_ACTIONS:
-            raise InputError(f"a team of {len(team)} has {joint_actions:,} joint actions: split it with --teams.")
-        padded = -(-joint_actions // kernels.LANES) * kernels.LANES
-        block = max(1, BLOCK_VALUES // padded)
-        members, offsets = np.array(team), self._offsets
-        out = np.empty(len(actions))
-
-        def one(start: int) -> None:
-            rows = slice(start, start + block)
-            joint = np.concatenate([seen[rows] for seen in observations], axis=1)
-            worth = np.zeros((len(joint), padded), np.float32)
-            for judge in judges:
-                kernels.add_joint_values(
-                    joint, actions[rows], offsets, members, counts, *self.critics[judge].layers, worth
-                )
-            out[rows] = worth[:, :joint_actions].min(axis=1).astype(np.float64) / len(judges)
-
-        self._each(one, range(0, len(actions), block))
-        return out
-
-    @property
-    def _offsets(self) -> np.ndarray:
-        """Where each agent's actions begin in a critic's first layer."""
-        counts = np.array(self.action_counts)
-        return sum(self.observation_sizes) + np.cumsum(counts) - counts
-
-    def _each(self, work, items: Sequence[int]) -> None:
-        if self.workers == 1 or len(items) < 2:
-            for item in items:
-                work(item)
-        else:
-            with ThreadPoolExecutor(self.workers) as pool:
-                list(pool.map(work, items))
+def _each(workers: int, work: Callable[[int], None], items: Sequence[int]) -> None:
+    if workers == 1 or len(items) < 2:
+        for item in items:
+            work(item)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(work, items))

@@ -1,4 +1,4 @@
-"""Experts on disk: safetensors with a JSON head. No code runs when a file is loaded."""
+"""Experts on disk: safetensors with a JSON head. Loading a file runs no code."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from hydraviper.trees.file import write_whole
 from hydraviper.trees.tree import Tree
 
 FORMAT = "hydraviper-expert-1"
-JOINT, LOCAL, FRAP = "actors-and-critics", "local-networks", "frap"  # kinds; a file that names none is of the first
-CRITICS, YARDSTICK = "policy-and-critics", "yardstick"  # a fitted critic, and one kind of policy that it may have
+JOINT, LOCAL, FRAP = "actors-and-critics", "local-networks", "frap"  # kinds of files; one that names none is JOINT
+CRITICS, YARDSTICK = "policy-and-critics", "yardstick"  # fitted critics, and one kind of policy that they may be for
 
 StoredExpert = NetworkExpert | LocalQExpert | CriticExpert
 
 
 def to_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
-    """The networks under their names: `actor.0.weight.0`, `actor.0.bias.0`, ..., `critic.2.bias.2`; or `q.0…`."""
+    """The networks by name: `actor.0.weight.0`, `actor.0.bias.0`, ..., `critic.2.bias.2`; or `q.0.weight.0`, ..."""
     if isinstance(expert, CriticExpert):
         return _critic_arrays(expert)
     if kind_of(expert) == FRAP:
@@ -51,34 +51,33 @@ def _network_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> NetworkExpert:
-    """The expert with actors and critics that `to_arrays` took apart."""
+    """An expert with actors and critics from its arrays."""
     actors, critics = (_networks(arrays, role) for role in ("actor", "critic"))
     return NetworkExpert(actors, critics, dict(about))
 
 
 def local_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LocalQExpert:
-    """The expert with one network per agent that `to_arrays` took apart."""
+    """An expert with one Q-network per agent from its arrays."""
     return LocalQExpert(tuple(NetworkQ(network) for network in _networks(arrays, "q")), dict(about))
 
 
 def frap_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LocalQExpert:
-    """The expert of signals that share a network that `to_arrays` took apart."""
+    """An expert of signals that share a FRAP network from its arrays."""
     network = FrapNetwork(tuple(np.ascontiguousarray(arrays[name], np.float32) for name in SHAPES))
-    signals = sum(name.startswith("served.") for name in arrays)
-    tables = (
+    q_functions = (
         FrapQ(network, np.ascontiguousarray(arrays[f"served.{i}"], bool), int(arrays[f"features.{i}"][0]))
-        for i in range(signals)
+        for i in range(sum(name.startswith("served.") for name in arrays))
     )
-    return LocalQExpert(tuple(tables), dict(about))
+    return LocalQExpert(tuple(q_functions), dict(about))
 
 
 def critics_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> CriticExpert:
-    """The policy with fitted critics that `to_arrays` took apart."""
-    own = {name.removeprefix("policy."): array for name, array in arrays.items() if name.startswith("policy.")}
+    """A policy with fitted critics from its arrays."""
+    inner = {name.removeprefix("policy."): array for name, array in arrays.items() if name.startswith("policy.")}
     kind = _text(arrays["policy-kind"])
     if kind not in (LOCAL, FRAP, YARDSTICK):
         raise InputError(f"the file's policy is of the unknown kind {kind!r}: update hydraviper.")
-    policy = Yardstick(_text(own["name"])) if kind == YARDSTICK else KINDS[kind](own, about.get("policy", {}))
+    policy = Yardstick(_text(inner["name"])) if kind == YARDSTICK else KINDS[kind](inner, about.get("policy", {}))
     features, actions = (tuple(arrays[name].tolist()) for name in ("features", "actions"))
     return CriticExpert(policy, _networks(arrays, "critic"), features, actions, dict(about))
 
@@ -93,15 +92,18 @@ KINDS: dict[str, Callable[[Mapping[str, np.ndarray], Mapping[str, Any]], StoredE
 
 def kind_of(expert: StoredExpert) -> str:
     """Which of KINDS an expert is."""
-    if isinstance(expert, NetworkExpert):
-        return JOINT
-    if isinstance(expert, CriticExpert):
-        return CRITICS
-    if all(isinstance(table, NetworkQ) for table in expert.tables):
-        return LOCAL
-    if all(isinstance(table, FrapQ) for table in expert.tables):
-        return FRAP
-    raise InputError("only experts made of networks can be saved: this one has values of another kind.")
+    kind = _kind(expert)
+    if kind is None:
+        raise InputError("only experts made of networks can be saved: this one has values of another kind.")
+    return kind
+
+
+def _kind(expert: StoredExpert) -> str | None:
+    """The same, or None for a local Q that is no network."""
+    if isinstance(expert, LocalQExpert):
+        kinds = {type(q) for q in expert.q_functions}
+        return LOCAL if kinds == {NetworkQ} else FRAP if kinds == {FrapQ} else None
+    return JOINT if isinstance(expert, NetworkExpert) else CRITICS
 
 
 def _roles(expert: StoredExpert) -> dict[str, Sequence[Network]]:
@@ -109,30 +111,30 @@ def _roles(expert: StoredExpert) -> dict[str, Sequence[Network]]:
         return {"actor": expert.actors, "critic": expert.critics}
     if isinstance(expert, CriticExpert):
         return {"critic": expert.critics}
-    return {"q": [table.network for table in expert.tables if isinstance(table, NetworkQ)]}
+    return {"q": [q.network for q in expert.q_functions if isinstance(q, NetworkQ)]}
 
 
 def _frap_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
     """The shared layers, and per signal what its phases serve and how many features it sees."""
-    tables = [table for table in getattr(expert, "tables", ()) if isinstance(table, FrapQ)]
-    arrays = dict(zip(SHAPES, tables[0].network.arrays, strict=True))
-    for i, table in enumerate(tables):
-        arrays |= {f"served.{i}": table.served.astype(np.uint8), f"features.{i}": np.array([table.features])}
+    signals = [q for q in getattr(expert, "q_functions", ()) if isinstance(q, FrapQ)]
+    arrays = dict(zip(SHAPES, signals[0].network.arrays, strict=True))
+    for i, signal in enumerate(signals):
+        arrays |= {f"served.{i}": signal.served.astype(np.uint8), f"features.{i}": np.array([signal.features])}
     return arrays
 
 
 def _critic_arrays(expert: CriticExpert) -> dict[str, np.ndarray]:
-    """The critics, and the policy that they were fitted to under `policy.…`."""
+    """The critics, and the policy that they were fitted to, under names with `policy.` in front."""
     policy = expert.policy
     if isinstance(policy, Yardstick):
-        kind, own = YARDSTICK, {"name": _letters(policy.name)}
+        kind, inner = YARDSTICK, {"name": _letters(policy.name)}
     elif isinstance(policy, LocalQExpert):
-        kind, own = kind_of(policy), to_arrays(policy)
+        kind, inner = kind_of(policy), to_arrays(policy)
     else:
         raise InputError("only a trained expert or a yardstick of the game can be saved with its critics.")
     arrays = {**_network_arrays(expert), "policy-kind": _letters(kind)}
     arrays |= {"features": np.array(expert.observation_sizes), "actions": np.array(expert.action_counts)}
-    return arrays | {f"policy.{name}": array for name, array in own.items()}
+    return arrays | {f"policy.{name}": array for name, array in inner.items()}
 
 
 def _letters(text: str) -> np.ndarray:
@@ -157,14 +159,14 @@ def _networks(arrays: Mapping[str, np.ndarray], role: str) -> tuple[Network, ...
 
 
 def save(expert: StoredExpert, path: Path | str) -> None:
-    """Write the expert, its head included, whole or not at all."""
+    """Write an expert to a file, whole or not at all."""
     about = json.dumps(dict(expert.about), sort_keys=True)
     head = {"format": FORMAT, "kind": kind_of(expert), "about": about}
     write_whole(Path(path), to_bytes(to_arrays(expert), head))
 
 
 def load(path: Path | str, game: Game | None = None) -> StoredExpert:
-    """Read an expert; with a game, make sure that it belongs to it."""
+    """Read an expert; with a game, refuse one that does not fit it."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no expert file {path}: train one with `hydraviper train`.")
@@ -193,7 +195,7 @@ def load(path: Path | str, game: Game | None = None) -> StoredExpert:
 
 
 def _with_rule(expert: StoredExpert, game: Game) -> StoredExpert:
-    """An expert that acts as one of the game's yardsticks learns which that is."""
+    """The expert; if it acts as one of the game's yardsticks, with that yardstick's policy."""
     if not isinstance(expert, CriticExpert) or not isinstance(expert.policy, Yardstick):
         return expert
     return replace(expert, policy=yardstick(game, expert.policy.name))
@@ -209,7 +211,7 @@ def yardstick(game: Game, name: str) -> Yardstick:
 
 
 def fits(expert: StoredExpert, game: Game) -> bool:
-    """Tell whether an expert was trained for a game of this name and size."""
+    """Whether an expert was made for a game of this name, with these numbers of features and actions."""
     sizes = tuple(len(agent.features) for agent in game.agents)
     counts = tuple(len(agent.actions) for agent in game.agents)
     same_name = expert.about.get("game", game.name) == game.name
@@ -223,7 +225,7 @@ def trained_with(expert: StoredExpert, game: Game) -> dict[str, Any]:
 
 
 def all_shipped(game: Game) -> list[StoredExpert]:
-    """The trained experts for a game that come with the package, the one to take first."""
+    """The experts for a game that come with the package, the best match first."""
     with resources.as_file(resources.files("hydraviper.experts") / "trained") as folder:
         files = sorted(folder.glob(f"{game.name}*.safetensors"), key=lambda path: (len(path.name), path.name))
         experts = [expert for expert in map(load, files) if fits(expert, game)]
@@ -235,11 +237,11 @@ def all_shipped(game: Game) -> list[StoredExpert]:
 
 
 def shipped(game: Game, algorithm: str | None = None) -> StoredExpert:
-    """The trained expert that comes with the package; of several, the one with most parameters in common.
+    """The expert for a game that comes with the package; of several, the one with most parameters in common.
 
-    With an algorithm, one that was trained by it.
+    With an algorithm, only experts that it trained.
     """
-    experts = [own for own in all_shipped(game) if algorithm in (None, own.about.get("algorithm"))]
+    experts = [expert for expert in all_shipped(game) if algorithm in (None, expert.about.get("algorithm"))]
     if not experts:
         parameters = ",".join(f"{name}={value}" for name, value in game.parameters.items())
         spec = f"{game.name}:{parameters}"
@@ -254,7 +256,7 @@ def shipped(game: Game, algorithm: str | None = None) -> StoredExpert:
 
 
 def digest(expert: StoredExpert) -> str:
-    """A hash of the networks, to tell which expert made a tree."""
+    """A hash of the networks: tells which expert a tree was distilled from."""
     sha = hashlib.sha256()
     for name, array in sorted(to_arrays(expert).items()):
         sha.update(name.encode() + array.tobytes())
@@ -262,7 +264,7 @@ def digest(expert: StoredExpert) -> str:
 
 
 def policy_digest(policy: Policy) -> str:
-    """A hash of whatever decides how a policy plays: the same policy has the same one in every process."""
+    """A hash of everything that decides how a policy plays, the same in every process."""
     if isinstance(policy, Profile):
         students = [f"{i}:{_student_digest(tree)}" for i, tree in sorted(policy.students.items())]
         return _hash(" ".join([policy_digest(policy.expert), *students]).encode())
@@ -272,19 +274,13 @@ def policy_digest(policy: Policy) -> str:
         return _hash(f"yardstick {policy.name}".encode())
     if isinstance(policy, CriticExpert):
         return policy_digest(policy.policy)  # critics do not act
-    if isinstance(policy, NetworkExpert) or (isinstance(policy, LocalQExpert) and _can_be_saved(policy)):
+    if isinstance(policy, NetworkExpert) or (isinstance(policy, LocalQExpert) and _kind(policy) is not None):
         return digest(policy)
     return _hash(pickle.dumps(policy, pickle.HIGHEST_PROTOCOL))
 
 
-def _can_be_saved(expert: LocalQExpert) -> bool:
-    return all(isinstance(table, NetworkQ) for table in expert.tables) or all(
-        isinstance(table, FrapQ) for table in expert.tables
-    )
-
-
 def _student_digest(student: Student) -> str:
-    """The same for one agent's part of a profile."""
+    """The same for one student of a profile."""
     if isinstance(student, Tree):
         return _hash(json.dumps(student.to_json(), sort_keys=True).encode())
     return _hash(pickle.dumps(student, pickle.HIGHEST_PROTOCOL))

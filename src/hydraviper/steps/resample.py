@@ -6,7 +6,6 @@ as there are, with replacement, is drawing how often each row is taken: counts, 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 
 from hydraviper.data import InputError, Team
 from hydraviper.dataset import Dataset
+from hydraviper.experts.enumeration import joint_actions
 from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.task import Task
 
@@ -108,10 +108,7 @@ def _values(
 
 def _joint_actions(task: Task, actions: np.ndarray, movers: tuple[int, ...]) -> Iterator[np.ndarray]:
     """The actions [rows, N] with each of the movers' joint actions in turn."""
-    for choice in itertools.product(*(range(len(task.game.agents[i].actions)) for i in movers)):
-        played = actions.copy()
-        played[:, list(movers)] = choice
-        yield played
+    return joint_actions(actions, movers, [len(agent.actions) for agent in task.game.agents])
 
 
 def _of_team(task: Task, team: Team) -> int:
