@@ -171,8 +171,8 @@ class Search:
     """Read by training and `refine`: what helps to find better trees."""
 
     derived: tuple[tuple[Derived, ...], ...] = ()  # per agent, numbers worth asking for beside the plain features
-    # (expert, vocabulary, packed trees, seeds, weights) -> what plays whole episodes of trees in compiled code, with the
-    # members of `games.particle_arena.Arena`; None for an expert that it cannot play.
+    # (expert, vocabulary, packed trees, seeds, weights) -> what plays whole episodes of trees in compiled code, as
+    # `games.particle_arena.Arena` does; None for an expert that it cannot play.
     arena: Callable[[Expert, Any, Any, np.ndarray, np.ndarray], Any] | None = None
     # (source, target) -> ways to read the source's tree as the target's: the target's feature for each of the source's
     # [F]. Nothing if the two are not alike. For source == target, the first way leaves everything as it is.

@@ -70,6 +70,22 @@ def test_a_game_without_offers_is_distilled(algorithm):
     assert sorted(result.profile.students) == [0, 1]
 
 
+def test_a_game_without_offers_is_evaluated_refined_and_reported(tmp_path):
+    result = hydraviper.distill(Pump(), Careful(), SETTINGS)
+    scores = hydraviper.evaluate(result, episodes=30)
+    assert scores.score.mean == pytest.approx(scores.expert.mean, rel=0.2)
+    assert not scores.yardsticks
+    assert scores.over_time is None
+    assert not scores.opponents
+    run = hydraviper.save_run(result, tmp_path / "run", episodes=30)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "pump-1" in page
+    assert "The map" not in page
+    settings = hydraviper.RefineSettings(rollouts=400)
+    found = hydraviper.refine(run, settings, episodes=30, out=tmp_path / "refined")
+    assert sorted(found.students) == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [({"features": "derived"}, "names no derived features"), ({"partition": "graph-metis", "teams": 2}, "no graph of")],

@@ -1,1 +1,1 @@
-"""Trees, icons, maps, charts, timelines and pages."""
+"""Drawings (SVG) of trees, icons, maps, charts and timelines, and the pages that show them; it knows no game."""

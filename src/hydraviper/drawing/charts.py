@@ -1,4 +1,4 @@
-"""What the report is made of: small charts as SVG, tables, numbers with their intervals."""
+"""Small charts as SVG, and tables and figures in HTML, for reports."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Dot:
 
     mean: float
     ci95: float  # half the width of the interval; not a number if it is not known
-    label: str  # the numbers as the reader shall see them
+    label: str  # the numbers as they are printed
     colour: str
 
 
 @dataclass(frozen=True)
-class Row:
-    """A line of a dot plot."""
+class DotRow:
+    """A row of a dot plot."""
 
     label: str
     dots: tuple[Dot, ...]
 
 
 @dataclass(frozen=True)
-class Line:
-    """A value per iteration."""
+class Series:
+    """A value per iteration, drawn as a line."""
 
     label: str
     values: Sequence[float | None]  # [iterations], None where it is not known
@@ -47,15 +47,15 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A piece of a bar."""
+class Segment:
+    """A piece of a segmented bar."""
 
     label: str
     size: float
     colour: str
 
 
-def dot_plot(title: str, rows: Sequence[Row], lower_is_better: bool, width: float = WIDTH) -> str:
+def dot_plot(title: str, rows: Sequence[DotRow], lower_is_better: bool, width: float = WIDTH) -> str:
     """Means with their intervals, one row each, and which way is better."""
     left = 24 + max([text_width(row.label, 13) for row in rows])
     right = width - 24 - max([text_width(dot.label, 13) for row in rows for dot in row.dots])
@@ -94,14 +94,14 @@ def _dot(dot: Dot, at: Callable[[float], float], y: float) -> str:
 
 
 def line_chart(
-    title: str, lines: Sequence[Line], as_percent: bool = False, width: float = WIDTH, height: float = 220
+    title: str, series: Sequence[Series], as_percent: bool = False, width: float = WIDTH, height: float = 220
 ) -> str:
-    """Values per iteration, the chosen iteration ringed; lines carry their names at the right end."""
-    count = max(len(line.values) for line in lines)
-    seen = [value for line in lines for _, value in _points(line)]
+    """Values per iteration, the chosen iteration ringed; every series has its name at the right end."""
+    count = max(len(one.values) for one in series)
+    seen = [value for one in series for _, value in _points(one)]
     low, high, ticks = axis(min(seen), max(seen), 4)
-    named = [line for line in lines if line.label]
-    left, right = 60.0, width - 22 - max([text_width(line.label, 12) for line in named], default=0)
+    named = [one for one in series if one.label]
+    left, right = 60.0, width - 22 - max([text_width(one.label, 12) for one in named], default=0)
     top, bottom = 36.0, height - 36
 
     def at(iteration: int, value: float) -> tuple[float, float]:
@@ -117,34 +117,34 @@ def line_chart(
         x = at(iteration, low)[0]
         parts.append(text(x, bottom + 16, str(iteration), font_size=11, fill=SOFT, text_anchor="middle"))
     parts.append(text((left + right) / 2, bottom + 31, "iteration", font_size=11, fill=SOFT, text_anchor="middle"))
-    parts += [_path(line, at, as_percent) for line in lines]
-    ends = [(at(*known[-1])[1], line) for line in named if (known := _points(line))]
-    for y, line in spread(ends, 14):
-        parts.append(text(right + 6, y + 4, line.label, font_size=12, fill=INK))
-        parts.append(tag("path", d=f"M{right - 4:.1f} {y:.1f}h7", stroke=line.colour, stroke_width=3))
+    parts += [_path(one, at, as_percent) for one in series]
+    ends = [(at(*known[-1])[1], one) for one in named if (known := _points(one))]
+    for y, one in spread(ends, 14):
+        parts.append(text(right + 6, y + 4, one.label, font_size=12, fill=INK))
+        parts.append(tag("path", d=f"M{right - 4:.1f} {y:.1f}h7", stroke=one.colour, stroke_width=3))
     return document(width, height, title, *parts)
 
 
-def _points(line: Line) -> list[tuple[int, float]]:
-    return [(k, value) for k, value in enumerate(line.values, start=1) if value is not None and isfinite(value)]
+def _points(series: Series) -> list[tuple[int, float]]:
+    return [(k, value) for k, value in enumerate(series.values, start=1) if value is not None and isfinite(value)]
 
 
-def _path(line: Line, at: Callable[[int, float], tuple[float, float]], as_percent: bool) -> str:
-    """A line that stops where values are missing, its points, and the ring around the chosen one."""
+def _path(series: Series, at: Callable[[int, float], tuple[float, float]], as_percent: bool) -> str:
+    """The line of a series, interrupted where values are missing, its points, and the ring around the chosen one."""
     d, last = "", None
-    for iteration, value in _points(line):
+    for iteration, value in _points(series):
         x, y = at(iteration, value)
         d += f"{'L' if last == iteration - 1 else 'M'}{x:.1f} {y:.1f}"
         last = iteration
-    thick = 1 if line.thin else 2
-    parts = [tag("path", d=d, fill="none", stroke=line.colour, stroke_width=thick, stroke_linejoin="round")]
-    for iteration, value in _points(line):
+    thick = 1 if series.thin else 2
+    parts = [tag("path", d=d, fill="none", stroke=series.colour, stroke_width=thick, stroke_linejoin="round")]
+    for iteration, value in _points(series):
         x, y = at(iteration, value)
         shown = percent(value) if as_percent else number(value, 4)
-        tooltip = tag("title", escape(f"{line.label or 'iteration'} {iteration}: {shown}"))
-        size = 1.2 if line.thin else 2.6
-        parts.append(tag("circle", tooltip, cx=x, cy=y, r=size, fill=line.colour))
-        if iteration == line.chosen:
+        tooltip = tag("title", escape(f"{series.label or 'iteration'} {iteration}: {shown}"))
+        size = 1.2 if series.thin else 2.6
+        parts.append(tag("circle", tooltip, cx=x, cy=y, r=size, fill=series.colour))
+        if iteration == series.chosen:
             parts.append(tag("circle", cx=x, cy=y, r=7, fill="none", stroke=INK, stroke_width=2))
             beside = {"x": x, "y": y - 12, "text_anchor": "middle", "font_size": 11, "font_weight": "bold"}
             parts.append(tag("text", f"chosen: {iteration}", **beside))
@@ -175,21 +175,21 @@ def column_chart(
     return document(width, bottom + 38, title, *parts)
 
 
-def part_bar(title: str, parts: Sequence[Part], width: float = WIDTH) -> str:
-    """One bar, as long as the whole, in coloured parts that are named where they have room and below."""
-    whole = sum(part.size for part in parts) or 1.0
+def segment_bar(title: str, segments: Sequence[Segment], width: float = WIDTH) -> str:
+    """One bar in coloured segments, with a legend below that gives each one's share."""
+    whole = sum(one.size for one in segments) or 1.0
     drawn, x, legend_x, y = [], 4.0, 4.0, 60.0
-    for part in (part for part in parts if part.size > 0):
-        wide = (width - 8) * part.size / whole
-        share = percent(part.size / whole)
-        tooltip = tag("title", escape(f"{part.label}: {share}"))
-        shape = {"x": x, "y": 8, "width": max(wide - 1, 0.5), "height": 28, "fill": part.colour}
+    for one in (one for one in segments if one.size > 0):
+        wide = (width - 8) * one.size / whole
+        share = percent(one.size / whole)
+        tooltip = tag("title", escape(f"{one.label}: {share}"))
+        shape = {"x": x, "y": 8, "width": max(wide - 1, 0.5), "height": 28, "fill": one.colour}
         drawn.append(tag("rect", tooltip, **shape))
-        long = 34 + text_width(f"{part.label} {share}", 12)
+        long = 34 + text_width(f"{one.label} {share}", 12)
         if legend_x > 4 and legend_x + long > width:
             legend_x, y = 4.0, y + 18
-        drawn.append(tag("rect", x=legend_x, y=y - 10, width=11, height=11, fill=part.colour))
-        drawn.append(text(legend_x + 17, y, f"{part.label} {share}", font_size=12))
+        drawn.append(tag("rect", x=legend_x, y=y - 10, width=11, height=11, fill=one.colour))
+        drawn.append(text(legend_x + 17, y, f"{one.label} {share}", font_size=12))
         x, legend_x = x + wide, legend_x + long
     return document(width, y + 10, title, *drawn)
 
@@ -199,7 +199,7 @@ def _known(value: float) -> float:
 
 
 def axis(low: float, high: float, about: int) -> tuple[float, float, list[float]]:
-    """An axis that holds the values with a little air, and about so many round numbers on it."""
+    """The two ends of an axis that leaves a little room around the values, and about so many round numbers on it."""
     if high - low <= 1e-9 * max(abs(low), abs(high), 1e-9):
         low, high = low - 0.05 * (abs(low) or 1), high + 0.05 * (abs(high) or 1)
     air = 0.06 * (high - low)
@@ -222,13 +222,13 @@ def _some(count: int) -> list[int]:
 
 
 def spread(ends: Sequence[tuple[float, Named]], apart: float) -> list[tuple[float, Named]]:
-    """Move labels that would overlap away from each other, given as heights with whatever belongs to them."""
+    """Move labels apart that would overlap, given as pairs of a height and whatever belongs to it."""
     placed = sorted(ends, key=lambda end: end[0])
     ys = [y for y, _ in placed]
     for k in range(1, len(ys)):
         ys[k] = max(ys[k], ys[k - 1] + apart)
     lift = (ys[-1] - placed[-1][0]) / 2 if ys else 0.0
-    return [(y - lift, line) for y, (_, line) in zip(ys, placed, strict=True)]
+    return [(y - lift, label) for y, (_, label) in zip(ys, placed, strict=True)]
 
 
 # --------------------------------------------------------------------------- around the charts
@@ -241,7 +241,7 @@ def figure(svg: str, caption: str = "") -> str:
 
 
 def inline(svg: str) -> str:
-    """An SVG inside HTML needs no namespace, and so the page holds no address at all."""
+    """An SVG without its namespace, which HTML does not need, so that the page holds no address at all."""
     return svg.replace(' xmlns="http://www.w3.org/2000/svg"', "")
 
 
@@ -251,7 +251,7 @@ def width_of(svg: str) -> float:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: int | None = None) -> str:
-    """A table whose first column names the row; then so many columns (default: all) hold numbers."""
+    """An HTML table whose first column names the rows; the next `numbers` columns (default: all) hold numbers."""
     count = len(heads) - 1 if numbers is None else numbers
 
     def cell(kind: str, column: int, words: str) -> str:
@@ -277,5 +277,5 @@ def places(estimates: Sequence[Estimate]) -> int:
 
 
 def fixed(value: float, digits: int) -> str:
-    """A number with so many decimals, thousands apart, never as -0."""
+    """A number with so many decimals and separators of thousands, never -0."""
     return f"{round(value, digits) + 0.0:,.{digits}f}"  # adding zero turns -0.0 into 0.0

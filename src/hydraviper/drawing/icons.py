@@ -1,4 +1,4 @@
-"""A signal's phases as little drawings: the roads as they lie, an arrow for every movement that may go.
+"""The phases of a signal as icons: the roads as they lie, an arrow for every movement that may go.
 
 North is up. A solid arrow goes, a dashed one goes but yields; a bar closes an approach that must wait.
 """
@@ -53,12 +53,12 @@ def _icon(intersection: Intersection, phase: int) -> str:
 
 
 def _approaches(movements: Sequence[Movement]) -> list[Movement]:
-    """One movement of every approach; its lanes lie within a few degrees of each other."""
+    """One movement of every approach: the lanes of an approach lie within a few degrees of each other."""
     return list({way.side: way for way in movements}.values())
 
 
 def _arms(movements: Sequence[Movement]) -> dict[float, float]:
-    """Where to draw the road that lies at each target: an approach that lies about there is the same road."""
+    """The angle at which to draw each target's road: that of the approach which is the same road, if there is one."""
     sources = {way.source for way in _approaches(movements)}
     targets = {way.target for way in movements}
     pairs = sorted((_between(source, target), source, target) for source in sources for target in targets)
@@ -74,7 +74,7 @@ def _between(first: float, second: float) -> float:
 
 
 def _at(angle: float, along: float, right: float = 0.0) -> Point:
-    """A point of the drawing: so far from the middle in a direction, and so far to the right of it."""
+    """A point of the icon: `along` from the middle in a direction, and `right` to the right of that."""
     sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
     return SIDE / 2 + along * sine + right * cosine, SIDE / 2 - along * cosine + right * sine
 
@@ -88,13 +88,13 @@ def _road(angle: float) -> str:
 
 
 def _bar(angle: float, hand: int) -> str:
-    """A closed stop line; those who come keep to their right, which is the left as seen from the middle."""
+    """A closed stop line. Vehicles that come keep to their right, which is the left as seen from the middle."""
     ends = _at(angle, _STOP + 1, -hand * 2.0), _at(angle, _STOP + 1, -hand * 7.0)
     return tag("path", d=_path(*ends), stroke=CLOSED, stroke_width=2.6)
 
 
 def _arrow(source: float, target: float, yields: bool, hand: int) -> str:
-    """From an approach into a road, in the lane that each of them has."""
+    """An arrow from an approach into a road, in the lanes of both."""
     lane, tip, size = (_INNER, _STOP + 5, 2.9) if yields else (_LANE, _OUTER, 3.6)
     start, stop = _at(source, _OUTER, -hand * lane), _at(source, _STOP, -hand * lane)
     into, end = _at(target, tip - 13, hand * lane), _at(target, tip - 6, hand * lane)

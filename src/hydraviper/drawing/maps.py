@@ -10,11 +10,11 @@ from hydraviper.data import Team
 from hydraviper.drawing.svg import INK, SOFT, document, paint, tag, text, text_width
 from hydraviper.geometry import MapSignal, Point, RoadMap
 
-ROAD, PLAIN = "#ccd2d9", "#5b6470"  # roads; what leads to signals that are all of one team
-_WIDEST, _TALLEST, _MARGIN = 880.0, 720.0, 16.0  # the most that the map takes; around it
+ROAD, PLAIN = "#ccd2d9", "#5b6470"  # roads; lanes that lead to signals, if all are of one team
+_WIDEST, _TALLEST, _MARGIN = 880.0, 720.0, 16.0  # the largest map, and the margin around it
 _AROUND = 150.0  # metres of road to show around the signals, at least
 _RADIUS = 11.0  # of a signal's mark
-_LONGEST_NAME = 46  # letters of SUMO's identifiers in the legend
+_LONGEST_NAME = 46  # letters of a signal's identifier in the legend
 
 Place = Callable[[Point], Point]  # metres to the right and up -> pixels to the right and down
 
@@ -125,7 +125,7 @@ def _within(value: float, end: float) -> float:
 
 
 def _mark(signal: int, teams: Sequence[Team], x: float, y: float) -> str:
-    """A number on its team's shape: white on a dark edge, so that it reads in grey as well."""
+    """A signal's number on its team's shape, readable in grey as well."""
     k, fill = (_team(signal, teams), _colour(signal, teams)) if len(teams) > 1 else (0, INK)
     label = {"text_anchor": "middle", "font_size": 12, "font_weight": "bold"}
     return (
@@ -136,7 +136,7 @@ def _mark(signal: int, teams: Sequence[Team], x: float, y: float) -> str:
 
 
 def _shape(team: int, x: float, y: float, radius: float, fill: str) -> str:
-    """Disc, square, diamond, triangle, ... by the number of corners: what tells teams apart without colour."""
+    """A team's shape, which tells teams apart without colour: disc, square, diamond, triangle, ..."""
     look = {"fill": fill, "stroke": INK, "stroke_width": 1.4}
     corners, turn = ((0, 0.0), (4, 45.0), (4, 0.0), (3, 0.0), (3, 180.0), (6, 0.0), (5, 0.0), (8, 22.5))[team % 8]
     if corners == 0:
@@ -164,7 +164,7 @@ def _scale_bar(scale: float, top: float) -> str:
 
 
 def _legend(signals: Sequence[MapSignal], teams: Sequence[Team], width: float, y: float) -> tuple[list[str], float]:
-    """Who is in which team, and what SUMO calls each signal; and where that ends."""
+    """The agents of each team, with the identifiers of their signals; and the y at which the legend ends."""
     parts, several = [], len(teams) > 1
     for k, team in enumerate(teams):
         x = _MARGIN

@@ -1,4 +1,4 @@
-"""SVG by hand: elements, text and its width, colours and hatches that tell actions apart, also on a grey print."""
+"""SVG elements, text and its width, and colours with hatches that tell actions apart, also in grey."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ def text(x: float, y: float, words: str, **attributes: object) -> str:
 
 
 def text_width(words: str, size: float) -> float:
-    """About how wide a line of text is, in a wide sans-serif font."""
+    """An estimate of how wide a line of text is in a wide sans-serif font, in pixels."""
     narrow = "iljtfrI.,:;'|!()[]/-"
     return size * sum(_WIDTHS.get(c, 0.38 if c in narrow else 0.72 if c.isupper() else 0.62) for c in words)
 
 
 def document(width: float, height: float, label: str, *parts: str) -> str:
-    """A self-contained SVG document on white that scales with whatever it is put into.
+    """A self-contained SVG document on white that scales with the page.
 
-    A character that XML does not allow, whoever put it into a name, becomes the sign for an unknown one.
+    Characters that XML does not allow are replaced by the replacement character.
     """
     inside = [tag("title", escape(label)), tag("rect", width=width, height=height, fill="#ffffff"), *parts]
     drawing = tag(
@@ -81,9 +81,9 @@ def document(width: float, height: float, label: str, *parts: str) -> str:
 
 
 def hatch(index: int, x: float, y: float, wide: float, high: float) -> str:
-    """Thin dark lines over a rectangle, a different way for each action of a round through the palette.
+    """Thin dark lines over a rectangle, in a pattern of its own for each colour of the palette.
 
-    They are drawn one by one: a pattern would need a name, which must be unique in a page of many drawings.
+    The lines are drawn one by one: an SVG pattern would need a name that is unique in a page of many drawings.
     """
     kind, pitch = index % len(PALETTE), 4.0 + 2.0 * (index // len(PALETTE) % 3)
     pieces: list[str] = []

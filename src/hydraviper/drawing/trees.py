@@ -1,4 +1,4 @@
-"""A tree as a drawing (SVG) for a paper or a page."""
+"""Trees as SVG drawings, for a paper or a page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def to_svg(agent: Agent, tree: Tree, icons: Icons | None = None, about: str = ""
 
 @dataclass(frozen=True)
 class _Plan:
-    """Where everything stands."""
+    """Where every node stands, and what is written in it."""
 
     words: tuple[tuple[str, ...], ...]  # [nodes] the lines of text in each node's box
     x: np.ndarray  # [nodes] centres
@@ -139,7 +139,7 @@ def _lines(x: float, y: float, lines: Sequence[str], **attributes: object) -> st
 
 
 def _tooltip(agent: Agent, tree: Tree, plan: _Plan, node: int) -> str:
-    """What stands behind a node: its path and the weight of each of the expert's actions there."""
+    """What a node shows under the pointer: its path and the weight of each of the expert's actions there."""
     counts = tree.counts[node]
     heaviest = [k for k in np.argsort(-counts, kind="stable") if counts[k] > 0]
     there = ", ".join(f"{agent.actions[k]} {number(counts[k], 4)}" for k in heaviest) or "no data"
@@ -194,9 +194,9 @@ def _leaf(agent: Agent, tree: Tree, plan: _Plan, node: int) -> str:
 
 
 def _bar(agent: Agent, tree: Tree, node: int, x: float, y: float, wide: float) -> str:
-    """The expert's actions at a leaf as parts of a bar, the leaf's own first."""
-    own, whole, parts = int(tree.action[node]), tree.counts[node].sum(), []
-    for k in [own, *(k for k in range(len(agent.actions)) if k != own)]:
+    """The expert's actions at a leaf as parts of a bar, the leaf's action first."""
+    action, whole, parts = int(tree.action[node]), tree.counts[node].sum(), []
+    for k in [action, *(k for k in range(len(agent.actions)) if k != action)]:
         part = wide * float(tree.counts[node, k] / whole) if whole > 0 else 0.0
         if part > 0:
             parts.append(tag("rect", x=x, y=y, width=part, height=8, fill=paint(k).fill))
@@ -213,7 +213,7 @@ def _swatch(action: int, x: float, y: float, wide: float, high: float) -> str:
 
 
 def _legend(agent: Agent, tree: Tree, plan: _Plan) -> tuple[list[str], float]:
-    """The actions with how often the tree answers with each, and how to read the drawing; and where that ends."""
+    """How often the tree answers with each action, how to read the drawing, and the y at which the legend ends."""
     leaves, share = np.flatnonzero(tree.feature == LEAF), shares(tree)
     room = 0.0 if plan.icons is None else _LEGEND_SCALE * SIDE
     parts, x, y, width = [], _MARGIN, plan.bottom + 34 + room / 2, plan.width

@@ -7,7 +7,7 @@ from html import escape
 from math import isfinite
 
 from hydraviper.data import STEPS
-from hydraviper.drawing.charts import WIDTH, Line, Part, column_chart, figure, line_chart, part_bar, table
+from hydraviper.drawing.charts import WIDTH, Segment, Series, column_chart, figure, line_chart, segment_bar, table
 from hydraviper.drawing.pages.words import count
 from hydraviper.drawing.svg import PALETTE
 from hydraviper.records import Iteration, Plain, Selection, Summary
@@ -53,7 +53,7 @@ def _selection(team: Selection, index: int, teams: int) -> str:
         return ""
     colour = PALETTE[index % len(PALETTE)]
     wide = WIDTH if teams == 1 else WIDTH / 2
-    chart = line_chart("Mean return per step (higher is better)", [Line("", means, colour, team.chosen)], width=wide)
+    chart = line_chart("Mean return per step (higher is better)", [Series("", means, colour, team.chosen)], width=wide)
     if any(team.pulls):
         chart += column_chart(
             "Episodes played to choose among the iterations", team.pulls, QUIET, team.chosen, width=wide
@@ -70,12 +70,12 @@ def _accuracy(ledger: Sequence[Iteration]) -> str:
     columns = {name: [line.accuracy.get(name) for line in ledger] for name in names}
     title = "Agreement with the expert on the training data"
     if len(names) <= 6:
-        lines = [Line(name, columns[name], PALETTE[k % len(PALETTE)]) for k, name in enumerate(names)]
+        lines = [Series(name, columns[name], PALETTE[k % len(PALETTE)]) for k, name in enumerate(names)]
         return line_chart(title, lines, as_percent=True)
-    lines = [Line("", columns[name], QUIET, thin=True) for name in names]
+    lines = [Series("", columns[name], QUIET, thin=True) for name in names]
     known = [[v for v in values if v is not None] for values in zip(*columns.values(), strict=True)]
     mean = [sum(values) / len(values) if values else None for values in known]
-    return line_chart(title, [*lines, Line(f"mean of {len(names)}", mean, TREES)], as_percent=True)
+    return line_chart(title, [*lines, Series(f"mean of {len(names)}", mean, TREES)], as_percent=True)
 
 
 def budget(summary: Summary, ledger: Sequence[Iteration]) -> str:
@@ -87,13 +87,13 @@ def budget(summary: Summary, ledger: Sequence[Iteration]) -> str:
     words = {"warmup": "warm-up", "train": "training", "valid": "validation"}
     meanings = {**_MEANING, "train": "students play, the expert labels what they see"}
     whole = sum(rollouts.values()) or 1
-    pieces = [Part(words.get(k) or k, n, colours.get(k, QUIET)) for k, n in rollouts.items()]
+    pieces = [Segment(words.get(k) or k, n, colours.get(k, QUIET)) for k, n in rollouts.items()]
     rows = [[words.get(k, k), f"{n:,}", percent(n / whole), meanings.get(k, "")] for k, n in rollouts.items()]
     per_iteration = [line.rollouts for line in ledger]
     parts = [
         "<h2>Where the budget went</h2>",
         f"<p>{whole:,} episodes were played to make the trees (the final measurement is not among them).</p>",
-        figure(part_bar("Episodes by purpose", pieces)),
+        figure(segment_bar("Episodes by purpose", pieces)),
         table(("purpose", "episodes", "share", "for"), rows, numbers=2),
     ]
     if any(per_iteration):
@@ -116,10 +116,11 @@ def seconds(summary: Summary) -> str:
     colours = {step: PALETTE[k] for k, step in enumerate(STEPS)} | {"other": QUIET}
     rows = [[step, f"{spent:,.2f}", percent(spent / total), _MEANING[step]] for step, spent in steps.items()]
     rows.append(["total", f"{total:,.2f}", "100%", ""])
+    segments = [Segment(step, spent, colours[step]) for step, spent in steps.items()]
     return "\n".join(
         [
             "<h2>Where the time went</h2>",
-            figure(part_bar("Seconds by step", [Part(step, spent, colours[step]) for step, spent in steps.items()])),
+            figure(segment_bar("Seconds by step", segments)),
             table(("step", "seconds", "share", "to"), rows, numbers=2),
         ]
     )

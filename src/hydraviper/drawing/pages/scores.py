@@ -7,7 +7,7 @@ from html import escape
 from math import hypot, isfinite
 
 from hydraviper.data import Estimate
-from hydraviper.drawing.charts import Dot, Row, dot_plot, figure, fixed, places, table
+from hydraviper.drawing.charts import Dot, DotRow, dot_plot, figure, fixed, places, table
 from hydraviper.drawing.pages.words import count
 from hydraviper.drawing.svg import PALETTE
 from hydraviper.drawing.timeline import time_chart
@@ -48,7 +48,7 @@ def scores(evaluation: Evaluation, tree_count: int) -> str:
     rated += [("expert", expert, EXPERT)] if expert else []
     digits = places([value for _, value, _ in rated])
     rated += [(name, value, YARDSTICK) for name, value in evaluation.yardsticks.items()]
-    rows = [Row(name, (_dot(value, colour, digits),)) for name, value, colour in rated if isfinite(value.mean)]
+    rows = [DotRow(name, (_dot(value, colour, digits),)) for name, value, colour in rated if isfinite(value.mean)]
     if not rows:
         return ""
     words = [f"Mean {score.name} of an episode."]
@@ -96,7 +96,7 @@ def _opponents(opponents: Mapping[str, Mapping[str, Outcome]], score: ScoreRecor
         digits = places(list(known.values()))
         colours = {"trees": TREES, "expert": EXPERT}
         dots = tuple(_dot(value, colours[who], digits, f"{who} ") for who, value in known.items())
-        rows += [Row(f"against {name}", dots)] if dots else []
+        rows += [DotRow(f"against {name}", dots)] if dots else []
     if not rows:
         return ""
     return (
