@@ -10,10 +10,12 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import replace as changed
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 import hydraviper
 from hydraviper.data import InputError
@@ -23,7 +25,8 @@ from hydraviper.runs import distil as runs
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.studies import results, runner
 from hydraviper.studies.catalogue import STUDIES
-from hydraviper.studies.design import Cell
+from hydraviper.studies.cells import Cell
+from hydraviper.studies.planning import Wanted, plan
 from tests.helpers.command_line import TINY_STUDY, refuses, snapshot
 
 NAVIGATION = ["--games", "cooperative-navigation"]
@@ -31,7 +34,8 @@ COLOGNE = Path(hydraviper.__file__).parent / "experts/trained/cologne-corridor.m
 
 
 def scores(folder):
-    return {key: (result.summary["score"], result.summary["selection"]) for key, result in results.load(folder).items()}
+    documents = {result.cell.key: json.loads(text)["summary"] for result, text in results.documents(folder)}
+    return {key: (summary["score"], summary["selection"]) for key, summary in documents.items()}
 
 
 def test_a_study_from_nothing_and_again_at_once(call, monkeypatch):
@@ -123,7 +127,7 @@ def test_killed_again_and_again_it_ends_as_if_left_alone(whole, tmp_path):
     assert json.loads(printed)["cells"] == {"wanted": 18, "adopted": 0, "ran": left, "missing": 0}
     assert scores(folder) == scores(whole)
     assert list(folder.glob("running/*")) == []
-    strip = lambda text: [line.split(",")[:16] for line in text.splitlines()]  # noqa: E731 (all but the seconds)
+    strip = lambda text: [line.split(",")[:14] for line in text.splitlines()]  # noqa: E731 (all but the seconds)
     name = "report-scale-0.02.csv"
     assert strip((folder / name).read_text()) == strip((whole / name).read_text())
 
@@ -160,10 +164,10 @@ def _has_open(process, path):
 def test_a_cell_of_another_process_is_left_to_it(call, whole):
     """While it is alive; one that died without a result is replaced."""
     options = ["study", "epsilon", *TINY_STUDY, "--seeds", 1, "--algorithms", "0.3,0.5", "--pack", "--out", "s"]
-    wanted = runner.Wanted(1, ["cooperative-navigation"], ["0.3"], None, 0.02)
-    cells = [cell for cell, _ in runner.plan(STUDIES["epsilon"], wanted, {})]
-    with results.joined(STUDIES["epsilon"], Path("s")) as alone:
-        with results.locked(Path("s/running") / f"{cells[0].name}.lock"):
+    wanted = Wanted(1, ["cooperative-navigation"], ["0.3"], None, 0.02)
+    jobs = [cell for cell, _ in plan(STUDIES["epsilon"], wanted, {})]
+    with results.joined("epsilon", Path("s")) as alone:
+        with results.locked(Path("s/running") / f"{jobs[0].name}.lock"):
             code, printed, complaint = call(*options)
             assert code == 0
             assert json.loads(printed)["cells"] == {"wanted": 2, "adopted": 0, "ran": 1, "missing": 1}
@@ -218,7 +222,7 @@ def test_time_left_comes_from_cells_of_the_same_arm(whole):
     known = list(results.load(whole).values())
     kinds = {result.arm: result for result in known}
     first, second = list(kinds.values())[:2]
-    timed = [replace(first, timing={"wall": 4.0}), replace(first, timing={"wall": 6.0})]
+    timed = [replace(first, timing=replace(first.timing, wall=seconds)) for seconds in (4.0, 6.0)]
     job = lambda result: runner.Job(result.cell, result.arm, whole, {}, "", False, 1)  # noqa: E731
     jobs = [job(first), job(first), job(second)]
     assert runner.Clock(jobs, 1, []).left() is None
@@ -266,8 +270,8 @@ def test_results_of_runs_and_of_other_studies_are_adopted(call, whole):
     cell = next(r.cell for r in results.load(whole).values() if r.arm == arm.key and r.seed == 1)
     for name, settings in {
         "one": cell.settings,
-        "other": replace(cell.settings, depth=3),  # no cell of the study
-        "unfinished": replace(cell.settings, seed=2),
+        "other": changed(cell.settings, depth=3),  # no cell of the study
+        "unfinished": changed(cell.settings, seed=2),
     }.items():
         _run_into(Path("runs") / name, settings, cell.episodes)
     Path("runs/unfinished/trees.json").unlink()
@@ -377,7 +381,7 @@ def test_folders_of_others_are_refused(call, whole):
     (next(iter(Path("s/cells").glob("*.json")))).write_text('{"cell": 1}')
     refuses(call, "not a result of this package", "study", "epsilon", *TINY_STUDY, "--out", "s")
     subprocess.run(["cp", "-r", str(whole), "t"], check=True)
-    results.pack(Path("t"))
+    results.archive(Path("t"))
     lines = Path("t/cells.jsonl").read_bytes().splitlines(keepends=True)
     emptied = json.loads(lines[2])
     emptied["summary"] = {}
@@ -386,7 +390,7 @@ def test_folders_of_others_are_refused(call, whole):
         refuses(
             call, "remove line 3 of t/cells.jsonl to run that cell again", "study", "epsilon", *TINY_STUDY, "--out", "t"
         )
-    with results.joined(STUDIES["table1"], Path("held")), runner.measuring(Path("held")):
+    with results.joined("table1", Path("held")), runner.measuring(Path("held")):
         refuses(call, "another process of this machine works on held", "study", "table1", *TINY_STUDY, "--out", "held")
 
 
@@ -395,22 +399,22 @@ def test_plans_name_every_cell_once():
     counts |= {"features": 10, "refined": 3, "baselines": 22, "experts": 5, "learners": 6}
     for name, count in counts.items():
         games = ["cooperative-navigation", "physical-deception"]
-        cells = [cell for cell, _ in runner.plan(STUDIES[name], runner.Wanted(2, games), {})]
+        asked = [cell for cell, _ in plan(STUDIES[name], Wanted(2, games), {})]
         experts = sum(len(STUDIES[name].experts[game]) for game in games)
-        assert len(cells) == 2 * experts * count
-        assert len({cell.key for cell in cells}) == len({cell.name for cell in cells})
-        assert all(Cell.from_json(json.loads(json.dumps(cell.to_json()))) == cell for cell in cells)
+        assert len(asked) == 2 * experts * count
+        assert len({cell.key for cell in asked}) == len({cell.name for cell in asked})
+        assert all(msgspec.json.decode(json.dumps(cell.to_json()), type=Cell) == cell for cell in asked)
         # a default may be one arm's own value: the same cell then, twice
-        assert len({cell.key for cell in cells}) >= len(cells) - 2 * experts
-        assert all("--ucb-scale" in cell.command for cell in cells)
+        assert len({cell.key for cell in asked}) >= len(asked) - 2 * experts
+        assert all("--ucb-scale" in cell.command for cell in asked)
     arms = [arm.key for study in STUDIES.values() for arm in study.arms]
     assert all(len({arm.key for arm in study.arms}) == len(study.arms) for study in STUDIES.values()), arms
 
 
 def test_a_budget_per_agent_is_the_budget_times_the_agents_that_are_distilled():
     for game, agents in (("cooperative-navigation", 3), ("physical-deception", 2)):
-        cells = {arm.name: cell for cell, arm in runner.plan(STUDIES["runtime"], runner.Wanted(1, [game]), {})}
-        shared, own = cells["iviper"].settings, cells["iviper (budget per agent)"].settings
+        by_arm = {arm.name: cell for cell, arm in plan(STUDIES["runtime"], Wanted(1, [game]), {})}
+        shared, own = by_arm["iviper"].settings, by_arm["iviper (budget per agent)"].settings
         assert (shared.train_budget, shared.valid_budget) == (5000, 5000)
         assert (own.train_budget, own.valid_budget) == (5000 * agents, 5000 * agents)
 
@@ -420,7 +424,7 @@ def test_refined_cells_are_scored_after_the_search(call):
     code, printed, complaint = call("study", "refined", *TINY_STUDY, "--seeds", 1, "--out", "s")
     assert code == 0, complaint
     assert json.loads(printed)["cells"]["ran"] == 3
-    by_seconds = {result.cell.refine: result.summary for result in results.load(Path("s")).values()}
+    by_seconds = {result.cell.refine: json.loads(text)["summary"] for result, text in results.documents(Path("s"))}
     assert set(by_seconds) == {0, 0.2, 1.2}
     for seconds in (0.2, 1.2):
         searched = by_seconds[seconds]
@@ -434,7 +438,7 @@ def test_a_cell_of_an_older_version_is_still_known(whole):
     result = next(iter(results.load(whole).values()))
     values = result.cell.to_json()
     del values["settings"]["features"]
-    assert Cell.from_json(values).key == result.cell.key
+    assert msgspec.convert(values, Cell).key == result.cell.key
 
 
 def play_uncompiled(monkeypatch):
@@ -491,17 +495,18 @@ def test_dear_cells_of_one_seed_take_common_rollouts_from_one_another(call, monk
     code, _, complaint = call(*options, "dear")
     assert code == 0, complaint
     assert scores(Path("dear")) == scores(Path("quick"))
-    first, second = sorted(results.load(Path("dear")).values(), key=lambda result: bool(_borrowed(result)))
-    assert first.summary["rollouts"] == second.summary["rollouts"]
-    trained = first.summary["rollouts"]["warmup"] + first.summary["rollouts"]["train"]
+    summaries = [json.loads(text)["summary"] for _, text in results.documents(Path("dear"))]
+    first, second = sorted(summaries, key=lambda summary: bool(_borrowed(summary)))
+    assert first["rollouts"] == second["rollouts"]
+    trained = first["rollouts"]["warmup"] + first["rollouts"]["train"]
     assert len(recorded) == trained + min(trained, PLAYED_AGAIN)  # the first cell also looks whether seeds repeat
     assert _borrowed(second)
-    assert second.summary["seconds"]["collect"] > 0  # as if it had played them itself
+    assert second["seconds"]["collect"] > 0  # as if it had played them itself
     assert not Path("dear/running").exists()
 
 
-def _borrowed(result):
-    return [note for note in result.summary["notes"] if "taken from runs that had played them" in note]
+def _borrowed(summary):
+    return [note for note in summary["notes"] if "taken from runs that had played them" in note]
 
 
 def _is_expert(policy):

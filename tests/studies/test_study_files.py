@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import hydraviper
 from hydraviper.data import InputError
 from hydraviper.runs import distil as runs
 from hydraviper.settings import Settings
 from hydraviper.studies import check, report, results, runner
+from hydraviper.studies.adopting import adopt
 from hydraviper.studies.catalogue import STUDIES
+from hydraviper.studies.planning import Wanted, plan
 from tests.helpers.command_line import TINY_STUDY, refuses
 
 SETTINGS = Settings(iterations=2, train_budget=6, valid_budget=2, rollouts_per_iteration=2)
@@ -37,7 +39,7 @@ def plain(tmp_path_factory):
 @pytest.fixture
 def wanted(plain):
     """The cell that the run is, as if a study asked for it."""
-    (cell, arm), *_ = runner.plan(STUDIES["epsilon"], runner.Wanted(1, ["cooperative-navigation"], ["0.3"]), {})
+    (cell, arm), *_ = plan(STUDIES["epsilon"], Wanted(1, ["cooperative-navigation"], ["0.3"]), {})
     settings = Settings.from_json(json.loads((plain / "settings.json").read_text())["settings"])
     return [(replace(cell, settings=settings, episodes=20), arm)]
 
@@ -61,7 +63,7 @@ def test_only_plain_runs_are_adopted(call, plain, wanted):
     summary = json.loads(Path("runs/repaired/summary.json").read_text())
     Path("runs/repaired/summary.json").write_text(json.dumps({"score": summary["score"]}))  # as `repair` writes it
 
-    found = results.adopt(Path("s"), wanted, Path("runs"))
+    found = adopt(Path("s"), wanted, Path("runs"))
     assert [one.score for one in found.results] == [summary["score"]["mean"]]
     assert set(found.left) == {
         "runs/constrained (constraints)",
@@ -71,16 +73,16 @@ def test_only_plain_runs_are_adopted(call, plain, wanted):
         "runs/repaired (repair)",
     }
     shutil.rmtree("runs/plain")
-    assert results.adopt(Path("t"), wanted, Path("runs")).results == ()
+    assert adopt(Path("t"), wanted, Path("runs")).results == ()
 
 
 def test_an_undone_edit_is_no_edit(call, plain, wanted):
     shutil.copytree(plain, "runs/one")
     edit = ["edit", "runs/one", "--agent", "agent-0", "--node", "0", "--threshold", "5", "--episodes", "2"]
     assert call(*edit)[0] == 0
-    assert results.adopt(Path("s"), wanted, Path("runs")).results == ()
+    assert adopt(Path("s"), wanted, Path("runs")).results == ()
     assert call("edit", "runs/one", "--undo")[0] == 0
-    assert len(results.adopt(Path("s"), wanted, Path("runs")).results) == 1
+    assert len(adopt(Path("s"), wanted, Path("runs")).results) == 1
 
 
 def test_a_study_says_which_runs_it_leaves_out(call, plain):
@@ -99,7 +101,7 @@ def test_a_study_says_which_runs_it_leaves_out(call, plain):
 def test_broken_runs_are_not_adopted(plain, wanted, tmp_path, name, content):
     shutil.copytree(plain, tmp_path / "runs/one")
     (tmp_path / "runs/one" / name).write_bytes(content)
-    assert results.adopt(tmp_path / "s", wanted, tmp_path / "runs").results == ()
+    assert adopt(tmp_path / "s", wanted, tmp_path / "runs").results == ()
 
 
 def _places(values, path=()):
@@ -125,11 +127,12 @@ def _broken(document):
             yield path, value, copy
 
 
-def test_broken_cells_are_sentences(whole, tmp_path):
+def test_broken_cells_are_sentences(whole, tmp_path, monkeypatch):
     """Whatever is wrong in a cell: either the report can be made of it or one sentence says what to remove."""
     shutil.copytree(whole, tmp_path / "s")
-    results.pack(tmp_path / "s")
+    results.archive(tmp_path / "s")
     lines = (tmp_path / "s/cells.jsonl").read_text().splitlines()[:3]
+    monkeypatch.setattr(report, "_html_figures", lambda told: "")  # they are slow, and show what the tables have
     refused = told = 0
     for path, value, document in _broken(json.loads(lines[1])):
         (tmp_path / "s/cells.jsonl").write_text("\n".join([lines[0], json.dumps(document), lines[2]]))

@@ -11,13 +11,13 @@ from hydraviper.studies import (
     budgets,
     clustering,
     epsilon,
+    experts,
     features,
     learners,
     refined,
     runtime,
     sensitivity,
     table1,
-    trainings,
 )
 from hydraviper.studies.design import Study
 
@@ -25,7 +25,7 @@ STUDIES: dict[str, Study] = {
     module.STUDY.name: module.STUDY
     for module in (
         *(table1, budgets, clustering, sensitivity, ablation, runtime),
-        *(baselines, trainings, learners, epsilon, features, refined),
+        *(baselines, experts, learners, epsilon, features, refined),
     )
 }
 

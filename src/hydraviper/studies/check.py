@@ -1,64 +1,86 @@
-"""Runs finished cells again: scores must be the same, runtimes are told as ratios."""
+"""Runs finished cells again and compares: the same to the last digit, on whatever machine."""
 
 from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from hydraviper.data import InputError
-from hydraviper.studies import runner
-from hydraviper.studies.results import Result
-from hydraviper.studies.runner import Job
+from hydraviper.studies import results, runner
+from hydraviper.studies.cells import Result
+from hydraviper.studies.expert_files import ExpertFiles
+from hydraviper.studies.runner import CellProgress, Job
 
 EXACT = ("score", "expert", "rollouts", "teams", "selection")  # fields that depend on seeds and settings alone
 
 
-@dataclass(frozen=True)
-class Checked:
+class Score(Struct, frozen=True):
+    """A score then and now."""
+
+    then: float
+    now: float
+
+
+class Checked(Struct, frozen=True):
     """A cell that was run again."""
 
-    result: Result
+    cell: str
+    same: bool
     differs: tuple[str, ...]  # fields that are not as they were
-    score: float
-    seconds: float
+    score: Score
+    seconds_ratio: float  # seconds now, over seconds then
 
-    @property
-    def ratio(self) -> float:
-        """Seconds now, over seconds then."""
-        return self.seconds / float(self.result.summary["seconds"]["total"])
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return {
-            "cell": self.result.cell.name,
-            "same": not self.differs,
-            "differs": list(self.differs),
-            "score": {"then": self.result.score, "now": self.score},
-            "seconds_ratio": self.ratio,
-        }
+def recheck(
+    folder: Path,
+    asked: Iterable[tuple[str, str, str]],
+    count: int,
+    files: ExpertFiles,
+    workers: int,
+    progress: CellProgress,
+) -> list[Checked]:
+    """Run a sample of a folder's cells again: those of the games, experts and arms that are asked for."""
+    wanted = set(asked)
+    texts = {
+        result.cell.key: (result, text)
+        for result, text in results.documents(folder)
+        if (result.cell.game.name, result.cell.expert.name, result.arm) in wanted
+    }
+    chosen = sample([result for result, _ in texts.values()], count)
+    checked = []
+    for done, result in enumerate(chosen):
+        progress(done, len(chosen), None)
+        checked.append(again(result, texts[result.cell.key][1], files, workers))
+    return checked
 
 
 def sample(finished: Sequence[Result], count: int) -> list[Result]:
     """So many cells, spread evenly over arms, games and seeds."""
     if not finished:
         raise InputError("there are no finished cells to check: run the study first.")
-    ordered = sorted(finished, key=lambda result: (result.cell.game, result.arm, result.seed))
+    ordered = sorted(finished, key=lambda result: (result.cell.game.name, result.arm, result.seed))
     count = min(count, len(ordered))
     return [ordered[int((k + 0.5) * len(ordered) / count)] for k in range(count)]
 
 
-def again(result: Result, given: runner.experts.Given, workers: int) -> Checked:
+def again(result: Result, text: bytes, files: ExpertFiles, workers: int) -> Checked:
     """Run one cell again, in a folder that is thrown away."""
-    with tempfile.TemporaryDirectory() as place:
-        job = Job(result.cell, result.arm, Path(place), given, "", True, workers)
-        now = runner.execute(replace(job)).summary
-    then = result.summary
-    differs = tuple(name for name in EXACT if name in then and not same(then[name], now.get(name)))
-    return Checked(result, differs, float(now["score"]["mean"]), float(now["seconds"]["total"]))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        now = runner.execute(Job(result.cell, result.arm, folder, files, "", alone=True, workers=workers))
+        ((_, text_now),) = results.documents(folder)
+    then_values, now_values = (msgspec.json.decode(one)["summary"] for one in (text, text_now))
+    differs = tuple(
+        field for field in EXACT if field in then_values and not same(then_values[field], now_values.get(field))
+    )
+    ratio = now.summary.seconds.total / result.summary.seconds.total
+    return Checked(result.cell.name, not differs, differs, Score(result.score, now.score), ratio)
 
 
 def same(then: Any, now: Any) -> bool:

@@ -1,128 +1,265 @@
-"""A study's figures: bars with intervals, time against score, seconds by step; published values beside ours."""
+"""A study's figures by matplotlib: scores with intervals, time against score, seconds by step.
+
+Text stays text and the same rows give the same file, byte for byte. matplotlib is imported when a figure is drawn.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
+from io import BytesIO
 from math import isfinite
+from typing import TYPE_CHECKING, Any
 
-from hydraviper.drawing.charts import fixed
-from hydraviper.drawing.svg import PALETTE
-from hydraviper.studies import statistics
-from hydraviper.studies.design import OURS, PAPERS, titled
-from hydraviper.studies.drawing import Bar, Group, Point, bar_chart, scatter
-from hydraviper.studies.tables import STEPS, Row, by_game
-from hydraviper.trees.words import number
+from hydraviper.data import Estimate
+from hydraviper.studies.design import BASELINES, OURS, PAPERS, titled
+from hydraviper.studies.rows import STEPS, Row, by_game
 
-COLOURS = {"iviper": PALETTE[1], "maviper": PALETTE[2], PAPERS: PALETTE[5], OURS: PALETTE[0], "imitation": PALETTE[7]}
-_MORE = (PALETTE[3], PALETTE[6], PALETTE[4], PALETTE[7], PALETTE[1], PALETTE[2])
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLE: dict[Any, Any] = {
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#5b6470",
+    "grid.color": "#e6e9ed",
+    "xtick.color": "#5b6470",
+    "xtick.labelcolor": "#1a1d21",
+    "ytick.color": "#5b6470",
+    "ytick.labelcolor": "#1a1d21",
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # text, not outlines
+    "svg.hashsalt": "hydraviper",  # otherwise names inside the file are random
+    "pdf.fonttype": 42,
+}
+INK, SOFT, BLUE, EXPERT = "#1a1d21", "#5b6470", "#0072b2", "#d55e00"
+# Okabe and Ito's colours, which colour-blind people tell apart; the expert's line has the eighth
+COLOURS = (BLUE, "#e69f00", "#009e73", "#cc79a7", "#56b4e9", INK, "#8c8c8c")
+MARKERS = "osD^vPX"
+FIRST = (OURS, PAPERS, *BASELINES, "imitation")  # arms that look the same in every figure
+WIDTH, LINE = 9.2, 0.24  # inches; the height of a row's line
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A drawing with a line of text above it."""
+class Drawing:
+    """A figure with a line of text above it."""
 
     caption: str
-    svg: str
+    figure: Figure
+
+    @property
+    def name(self) -> str:
+        """A file's name, without an ending."""
+        return re.sub(r"[^a-z0-9]+", "-", self.caption.lower()).strip("-")
+
+    def save(self, format: str) -> bytes:
+        """The figure as a file: svg, pdf or png."""
+        dates = {
+            "svg": {"Date": None, "Creator": None},
+            "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+        }
+        file = BytesIO()
+        with style():
+            self.figure.savefig(file, format=format, metadata=dates.get(format), bbox_inches="tight", pad_inches=0.05)
+        return file.getvalue()
+
+    @property
+    def svg(self) -> str:
+        """The figure for a page: without a head of its own, and without names that nothing refers to."""
+        text = self.save("svg").decode()
+        text = re.sub(r"\s*<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+        used = set(re.findall(r"#([\w.-]+)", text))
+        return re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in used else "", text)
 
 
-def bars(rows: Sequence[Row]) -> list[Figure]:
-    """For each game and expert, a bar per arm, grouped."""
-    figures = []
-    for (game, expert), own in by_game(rows).items():
-        groups: dict[str, list[Row]] = {}
-        for row in own:
-            groups.setdefault(row.group, []).append(row)
-        colours = _colours(own)
-        names = list(dict.fromkeys(row.arm.name for row in own))
-        # more arms than colours are numbered
-        number_of = {name: str(k) for k, name in enumerate(names, 1)} if len(names) > len(PALETTE) else {}
-        drawn = [
-            Group(name, tuple(_bar(row, colours[_look(row)], number_of.get(row.arm.name)) for row in part))
-            for name, part in groups.items()
-        ]
-        score, better = own[0].first["score"]["name"], "lower" if own[0].lower_is_better else "higher"
-        named = own[0].arm.group == ""
-        legend = {f"{number_of.get(row.arm.name, '')} {row.arm.name}".strip(): colours[_look(row)] for row in own}
-        line = float(own[0].first["expert"]["mean"])
-        shown = f"{score} ({better} is better)"
-        svg = bar_chart(shown, drawn, legend if named else {}, line, labels=not named or bool(number_of))
-        figures.append(Figure(titled(game, expert), svg))
-    return figures
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw and save in the one style that all figures have."""
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        yield
 
 
-def tradeoff(rows: Sequence[Row]) -> list[Figure]:
+def styled(draw: Callable[[Sequence[Row]], list[Drawing]]) -> Callable[[Sequence[Row]], list[Drawing]]:
+    """Let a function draw in the style."""
+
+    @wraps(draw)
+    def inside(rows: Sequence[Row]) -> list[Drawing]:
+        with style():
+            return draw(rows)
+
+    return inside
+
+
+@styled
+def scores(rows: Sequence[Row]) -> list[Drawing]:
+    """For each game and expert, a line per arm: the mean score with its interval, the published one, the expert's."""
+    return [Drawing(titled(game, expert), _scores(own)) for (game, expert), own in by_game(rows).items()]
+
+
+def _scores(rows: Sequence[Row]) -> Figure:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.group, []).append(row)
+    figure, axes = _figure(len(rows) + len(groups))
+    labels: list[tuple[str, bool]] = []  # words, whether they head a group
+    low, high = _span(rows)
+    for group, members in groups.items():
+        labels.append((group if members[0].arm.group else f"{group} rollouts", True))
+        for row in members:
+            y = len(labels)
+            labels.append((row.arm.name, False))
+            _interval(axes, row.score, y - 0.14 * bool(row.published), BLUE, "o", filled=True)
+            if row.published:
+                _published(axes, row.published, y + 0.2, low, high)
+    axes.set_yticks(range(len(labels)), [words for words, _ in labels])
+    for tick, (_, is_head) in zip(axes.get_yticklabels(), labels, strict=True):
+        tick.set_fontweight("bold" if is_head else "normal")
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.set_xlim(low, high)
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(rows[0].score_name)
+    axes.plot([], [], "o", color=BLUE, label="ours")
+    if any(row.published for row in rows):
+        axes.plot([], [], "D", mfc="white", mec=INK, ms=4.5, label="published")
+    _expert(axes, rows[0], vertical=True)
+    _legend(axes, 3)
+    return figure
+
+
+def _span(rows: Sequence[Row]) -> tuple[float, float]:
+    """The axis: all of ours and the expert; published values that would dwarf them are left outside."""
+    ours = [rows[0].first.expert.mean]
+    ours += [end for row in rows for end in (row.score.mean, row.score.low, row.score.high) if isfinite(end)]
+    middle, reach = (min(ours) + max(ours)) / 2, max(max(ours) - min(ours), 0.05 * abs(max(ours)), 1e-9)
+    theirs = [end for row in rows if (told := row.published) for end in (told.low, told.high)]
+    ends = ours + [end for end in theirs if abs(end - middle) <= 2 * reach]
+    air = 0.06 * (max(ends) - min(ends)) or 1.0
+    return min(ends) - air, max(ends) + air
+
+
+def _published(axes: Axes, value: Estimate, y: float, low: float, high: float) -> None:
+    """A hollow diamond with its interval; beyond the axis, an arrow with the number."""
+    if low <= value.mean <= high:
+        _interval(axes, value, y, INK, "D", filled=False)
+        return
+    right = value.mean > high
+    edge = high if right else low
+    axes.plot([edge], [y], ">" if right else "<", mfc="white", mec=INK, ms=5, clip_on=False)
+    axes.annotate(
+        f"{value.mean:,.0f}", (edge, y), (-6 if right else 6, 0), textcoords="offset points", fontsize=7.5,
+        ha="right" if right else "left", va="center",
+    )  # fmt: skip
+
+
+@styled
+def tradeoff(rows: Sequence[Row]) -> list[Drawing]:
     """For each game and expert, seconds against score."""
-    figures = []
-    for (game, expert), own in by_game(rows).items():
-        colours = _colours(own)
-        better = "lower" if own[0].lower_is_better else "higher"
-        svg = scatter(
-            f"{own[0].first['score']['name']} ({better} is better)",
-            [_point(row, colours[_look(row)]) for row in own],
-            {} if own[0].arm.group else {row.arm.name: colours[_look(row)] for row in own},
-            float(own[0].first["expert"]["mean"]),
-            own[0].lower_is_better,
-        )
-        figures.append(Figure(f"{titled(game, expert)}: seconds against score", svg))
-    return figures
+    return [
+        Drawing(f"{titled(game, expert)}: seconds against score", _tradeoff(own))
+        for (game, expert), own in by_game(rows).items()
+    ]
 
 
-def steps(rows: Sequence[Row]) -> list[Figure]:
-    """For each game, expert and budget, the seconds of each step of each algorithm."""
-    figures = []
-    for (game, expert), all_rows in by_game(rows).items():
-        colours = _colours(all_rows)
-        for budget in dict.fromkeys(row.budget for row in all_rows):
-            own = [row for row in all_rows if row.budget == budget]
-            groups = [
-                Group(title, tuple(_step_bar(row, step, title, colours[_look(row)]) for row in own))
-                for step, title in STEPS.items()
-            ]
-            legend = {row.arm.name: colours[_look(row)] for row in own}
-            drawn = bar_chart("seconds", groups, legend, None, from_zero=True)
-            figures.append(Figure(f"{titled(game, expert)}: seconds by step, {budget} rollouts", drawn))
-    return figures
+def _tradeoff(rows: Sequence[Row]) -> Figure:
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    figure, axes = _figure(15)
+    looks = _looks(rows)
+    both = {row.arm.level == "low/low" for row in rows} == {True, False}
+    for row in rows:
+        filled = not both or row.arm.level != "low/low"
+        _interval(axes, row.score, row.spent().mean, *looks[row.name], filled, vertical=True)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("seconds")
+    axes.set_ylabel(rows[0].score_name)
+    for name, (colour, marker) in looks.items():
+        axes.plot([], [], marker, color=colour, label=name)
+    if both:
+        axes.plot([], [], "o", mfc="white", mec=INK, label="hollow: low budget")
+    _expert(axes, rows[0], vertical=False)
+    _legend(axes, 3)
+    return figure
 
 
-FIGURES: dict[str, Callable[[Sequence[Row]], list[Figure]]] = {"bars": bars, "tradeoff": tradeoff, "steps": steps}
+def _looks(rows: Sequence[Row]) -> dict[str, tuple[str, str]]:
+    """A colour and a marker for each arm; where there are more arms than colours, markers tell them apart."""
+    names = dict.fromkeys(row.name for row in rows)
+    order = [*FIRST, *(name for name in names if name not in FIRST)] if names.keys() & set(FIRST) else list(names)
+    count = len(COLOURS)
+    looks = {name: (COLOURS[k % count], MARKERS[(k + k // count) % count]) for k, name in enumerate(order)}
+    return {name: looks[name] for name in names}
 
 
-def _look(row: Row) -> str:
-    """Arms of a named series look alike; others look like their name."""
-    return row.arm.group or row.arm.name
+@styled
+def step_seconds(rows: Sequence[Row]) -> list[Drawing]:
+    """For each game, expert and budget, the seconds of each step of each algorithm as bars from 0."""
+    drawings = []
+    for (game, expert), game_rows in by_game(rows).items():
+        for budget in dict.fromkeys(row.budget for row in game_rows):
+            own = [row for row in game_rows if row.budget == budget]
+            drawings.append(Drawing(f"{titled(game, expert)}: seconds by step, {budget} rollouts", _steps(own)))
+    return drawings
 
 
-def _colours(rows: Sequence[Row]) -> dict[str, str]:
-    looks = list(dict.fromkeys(map(_look, rows)))
-    others = iter(_MORE * len(looks))
-    first = [PALETTE[0], PALETTE[2]] if rows[0].arm.group else []
-    return {look: COLOURS.get(look) or (first.pop(0) if first else next(others)) for look in looks}
+def _steps(rows: Sequence[Row]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure((WIDTH, LINE * len(rows) + 0.7))
+    panels = figure.subplots(1, len(STEPS), sharey=True, gridspec_kw={"wspace": 0.12})
+    for axes, (step, title) in zip(panels, STEPS.items(), strict=True):
+        spent = [row.spent(step) for row in rows]
+        errors = [value.ci95 if isfinite(value.ci95) else 0.0 for value in spent]
+        downs = [min(error, value.mean) for error, value in zip(errors, spent, strict=True)]
+        bars: dict[str, Any] = {"height": 0.6, "color": BLUE, "alpha": 0.85, "ecolor": INK}
+        axes.barh(range(len(rows)), [value.mean for value in spent], xerr=[downs, errors], **bars)
+        axes.set_xlim(left=0)
+        axes.set_title(f"{title}, s", fontsize=9)
+        axes.grid(axis="y", visible=False)
+        axes.tick_params(axis="y", length=0)
+        axes.locator_params(axis="x", nbins=4)
+    panels[0].set_yticks(range(len(rows)), [row.arm.name for row in rows])
+    panels[0].invert_yaxis()
+    return figure
 
 
-def _bar(row: Row, colour: str, label: str | None = None) -> Bar:
-    score = statistics.t_interval(list(row.scores.values()))
-    words = f"{row.arm.name}, {row.group}: {_words(score)}"
-    if theirs := row.published:
-        words += f"; published {theirs.mean:g} ± {theirs.ci95:g}"
-    return Bar(label or row.arm.name, score.mean, score.low, score.high, colour, words, row.published)
+def _figure(lines: int) -> tuple[Figure, Axes]:
+    from matplotlib.figure import Figure
+
+    figure = Figure((WIDTH, LINE * lines + 0.8))
+    return figure, figure.subplots()
 
 
-def _step_bar(row: Row, step: str, title: str, colour: str) -> Bar:
-    spent = statistics.t_interval(list(row.step(step).values()))
-    return Bar(
-        row.arm.name, spent.mean, max(0.0, spent.low), spent.high, colour, f"{row.arm.name}, {title}: {_words(spent)} s"
-    )
+def _interval(
+    axes: Axes, value: Estimate, at: float, colour: str, marker: str, filled: bool, vertical: bool = False
+) -> None:
+    """A mean as a marker, its interval as a line with caps."""
+    half = value.ci95 if isfinite(value.ci95) else None
+    look: dict[str, Any] = {"fmt": marker, "color": colour, "ms": 5 if filled else 4.5, "capsize": 2.5, "lw": 1.2}
+    look |= {"mfc": colour if filled else "white", "mec": colour}
+    if vertical:
+        axes.errorbar([at], [value.mean], yerr=half, **look)
+    else:
+        axes.errorbar([value.mean], [at], xerr=half, **look)
 
 
-def _point(row: Row, colour: str) -> Point:
-    score = statistics.t_interval(list(row.scores.values()))
-    seconds = statistics.t_interval(list(row.seconds.values())).mean
-    words = f"{row.arm.name}, {row.group}: {_words(score)}, {number(seconds)} s"
-    return Point(row.arm.name if row.arm.group else "", seconds, score, colour, row.arm.level == "low/low", words)
+def _expert(axes: Axes, row: Row, vertical: bool) -> None:
+    draw = axes.axvline if vertical else axes.axhline
+    draw(row.first.expert.mean, color=EXPERT, ls=(0, (5, 3)), lw=1.2, label="our expert")
 
 
-def _words(value: statistics.Interval) -> str:
-    digits = 1 if abs(value.mean) >= 100 else 2
-    interval = f" ± {fixed(value.half, digits)}" if isfinite(value.half) else ""
-    return f"{fixed(value.mean, digits)}{interval} ({value.count} seed{'s' if value.count != 1 else ''})"
+def _legend(axes: Axes, columns: int) -> None:
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, handletextpad=0.5)

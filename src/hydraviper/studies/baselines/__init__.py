@@ -1,7 +1,13 @@
 """Ours: the baselines as the paper words them and as their authors' code has them, difference by difference."""
 
-from hydraviper.studies.design import Arm, Study, arms_of
-from hydraviper.studies.published import DECEPTION, NAVIGATION
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hydraviper.studies.claims import Claim, Question, not_worse, where
+from hydraviper.studies.design import HYDRAVIPERS, Arm, Study, arms_of
+from hydraviper.studies.paper import DECEPTION, NAVIGATION
+from hydraviper.studies.rows import Row, by_game
 
 PER_AGENT = "iviper (budget per agent)"
 WAYS = (
@@ -12,6 +18,16 @@ WAYS = (
     ("iviper-authors", "iviper as its authors run it"),
     ("maviper-authors", "maviper as its authors wrote it"),
 )
+
+
+def as_good(rows: Sequence[Row]) -> Iterator[Claim]:
+    """HYDRAVIPER is comparable to every way to run a baseline, at the same budget."""
+    for (game, expert), game_rows in by_game(rows).items():
+        for ours in (row for row in game_rows if row.arm.name in HYDRAVIPERS):
+            for row in game_rows:
+                if row.arm.name not in HYDRAVIPERS and row.arm.level == ours.arm.level:
+                    yield not_worse(where(game, expert, row.arm.level), ours, row)
+
 
 STUDY = Study(
     name="baselines",
@@ -31,5 +47,5 @@ STUDY = Study(
         )
     ),
     games=(NAVIGATION, DECEPTION),
-    questions=("authors",),
+    questions=(Question("Is HYDRAVIPER as good as its baselines, also as their authors wrote them?", as_good),),
 )

@@ -1,4 +1,4 @@
-"""Every number of the paper's tables: means and half widths of 95 % intervals over 10 seeds, 10 episodes each.
+"""The paper's two tables, which all studies set beside their own rows: means over 10 seeds of 10 episodes each.
 
 Chen, Milani, Zhang, Sadeh, Fang: Making Teams and Influencing Agents (HYDRAVIPER). The scores of its figures on
 clustering, hyperparameters and ablations and the runtime of single steps are drawn there and not written as numbers.
@@ -6,7 +6,7 @@ clustering, hyperparameters and ablations and the runtime of single steps are dr
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from hydraviper.data import Estimate
 
 NAVIGATION, DECEPTION = "cooperative-navigation", "physical-deception"
 COLOGNE, INGOLSTADT = "cologne-corridor", "ingolstadt-corridor"
@@ -14,19 +14,12 @@ GAMES = (NAVIGATION, DECEPTION, COLOGNE, INGOLSTADT)
 SEEDS, EPISODES = 10, 10
 
 
-class Published(NamedTuple):
-    """A mean and half the width of its 95 % interval."""
-
-    mean: float
-    ci95: float
-
-
-def _table(*columns: str, **games: str) -> dict[str, dict[str, Published]]:
+def _table(*columns: str, **games: str) -> dict[str, dict[str, Estimate]]:
     """Columns and, for each game, its cells `mean half-width` in their order."""
     rows = {}
     for game, text in games.items():
         numbers = [float(number) for number in text.replace(",", " ").split()]
-        cells = (Published(mean, half) for mean, half in zip(numbers[::2], numbers[1::2], strict=True))
+        cells = (Estimate(mean, half, SEEDS) for mean, half in zip(numbers[::2], numbers[1::2], strict=True))
         rows[game.replace("_", "-")] = dict(zip(columns, cells, strict=True))
     return rows
 
@@ -48,13 +41,7 @@ TABLE1_SECONDS = _table(
     ingolstadt_corridor="75927.5 203.3, 58676.4 1392.3, 11263.8 55.8, 6462.4 30.9",
 )
 
-EXPERT = _table(
-    "expert",
-    cooperative_navigation="122.67 1.67",
-    physical_deception="8.19 0.50",
-    cologne_corridor="18.94 2.49",
-    ingolstadt_corridor="23.01 1.10",
-)
+EXPERT = {game: columns["expert"] for game, columns in TABLE1_SCORE.items()}
 
 _BUDGETS = ("high/high", "mid/high", "low/high", "high/mid", "high/low", "low/low")  # training / validation rollouts
 PARTICLE_BUDGETS = dict(
@@ -97,41 +84,16 @@ FULL = {
     ),
 }
 
-# Figure on clustering, its table: seconds on the Ingolstadt corridor at the high budget, and the partition of the worst
-# of ten seeds (signals from south to north, numbered from 1).
-CLUSTERING_SECONDS = {
-    "none": Published(11263.8, 55.8),
-    "random": Published(6925.5, 897.0),
-    "contiguous": Published(6731.3, 214.3),
-    "graph-metis": Published(6026.4, 39.1),
-    "marginal-kmeans": Published(8538.0, 643.0),
-    "marginal-metis": Published(6067.5, 57.0),
-}
-CLUSTERING_WORST = {
-    "none": ((1, 2, 3, 4, 5, 6, 7),),
-    "random": ((1, 2, 3, 6, 7), (4, 5)),
-    "contiguous": ((1, 2, 3), (4, 5, 6, 7)),
-    "graph-metis": ((1, 2, 3), (4, 5, 6, 7)),
-    "marginal-kmeans": ((1, 2, 3, 4, 6, 7), (5,)),
-    "marginal-metis": ((1, 2, 4, 7), (3, 5, 6)),
-}
-JOINT_ACTIONS = {"none": 1944, "clustered": 72}  # of the largest team
-CLUSTERING_SAVES = 0.47  # "the total runtime of HYDRAVIPER by up to 47 %"
-
-# Hyperparameters: what the text says of its figures.
-BEST_DEPTH = dict.fromkeys(GAMES, 4)
+# The UCB constant c that the paper found best.
 BEST_UCB_SCALE = {NAVIGATION: 4.0, DECEPTION: 2.0, COLOGNE: 16.0, INGOLSTADT: 4.0}
 
 
-def score(game: str, algorithm: str, train: str, valid: str) -> Published | None:
+def score(game: str, algorithm: str, train: str, valid: str) -> Estimate | None:
     """The published score of an algorithm at levels of training and validation (high, mid, low), if there is one."""
     return FULL.get(algorithm, {}).get(game, {}).get(f"{train}/{valid}")
 
 
-def seconds(game: str, algorithm: str, train: str, valid: str, partition: str = "none") -> Published | None:
-    """The published runtime, if there is one."""
-    if partition != "none":
-        high = (game, algorithm, train, valid) == (INGOLSTADT, "hydraviper", "high", "high")
-        return CLUSTERING_SECONDS.get(partition) if high else None
+def seconds(game: str, algorithm: str, train: str, valid: str) -> Estimate | None:
+    """The runtime that Table 1 has, if it has one."""
     column = {"high/high": algorithm, "low/low": f"{algorithm} low"}.get(f"{train}/{valid}", "")
     return TABLE1_SECONDS.get(game, {}).get(column)

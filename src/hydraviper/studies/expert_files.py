@@ -1,0 +1,45 @@
+"""Which expert a study distils: the one place where names become networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from hydraviper.data import InputError
+from hydraviper.experts import store
+from hydraviper.experts.store import StoredExpert
+from hydraviper.protocols import Game
+from hydraviper.studies.design import Study
+
+ExpertFiles = Mapping[tuple[str, str], Path]  # (game, algorithm that trained it) -> file
+
+
+def chosen(study: Study, words: Sequence[str]) -> tuple[list[str], ExpertFiles]:
+    """What --expert says: names of experts that the study has, and files."""
+    known = list(dict.fromkeys(name for names in study.experts.values() for name in names))
+    files = [Path(word) for word in words if word not in known]
+    for file in files:
+        if not file.suffix and not file.exists():
+            raise InputError(
+                f"{study.name} has no expert {str(file)!r}: choose among {', '.join(known)}, or pass a file."
+            )
+    return [word for word in words if word in known], read(files)
+
+
+def read(files: Iterable[Path]) -> ExpertFiles:
+    """Expert files by the game and the algorithm that their heads name."""
+    found: dict[tuple[str, str], Path] = {}
+    for file in files:
+        about = store.load(file).about
+        key = (str(about.get("game")), str(about.get("algorithm")))
+        if key in found:
+            raise InputError(f"{file} and {found[key]} are both {key[1]} experts for {key[0]}: pass one of them.")
+        found[key] = file
+    return found
+
+
+def find(game: Game, name: str, files: ExpertFiles) -> StoredExpert:
+    """The expert of that name for a game: the file that was passed, else the one that ships."""
+    if (game.name, name) in files:
+        return store.load(files[game.name, name], game)
+    return store.shipped(game, name)

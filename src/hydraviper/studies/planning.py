@@ -1,0 +1,87 @@
+"""Which cells of a study a call asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hydraviper.data import InputError
+from hydraviper.experts import store
+from hydraviper.games import catalogue
+from hydraviper.studies import expert_files
+from hydraviper.studies.cells import Cell, ExpertName, cell_of
+from hydraviper.studies.design import Arm, Study
+from hydraviper.studies.expert_files import ExpertFiles
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which part of a study is wanted; None means all."""
+
+    seeds: int = 10
+    games: Sequence[str] | None = None
+    algorithms: Sequence[str] | None = None
+    budgets: Sequence[str] | None = None
+    scale: float = 1.0
+    experts: Sequence[str] | None = None
+
+
+def plan(study: Study, wanted: Wanted, files: ExpertFiles) -> list[tuple[Cell, Arm]]:
+    """The cells that are wanted, seed by seed, so that a study that is stopped early compares on common seeds."""
+    arms, experts = _arms(study, wanted), _experts(study, wanted)
+    for (game, algorithm), path in files.items():
+        if game not in experts or algorithm not in experts[game]:
+            asked = "; ".join(f"{name}: {', '.join(names)}" for name, names in experts.items())
+            raise InputError(f"{path} is an expert for {game} by {algorithm}, which is not asked for here ({asked}).")
+    games = [catalogue.make(name) for name in experts]
+    named = {
+        game.name: [ExpertName(name, store.digest(expert_files.find(game, name, files))) for name in experts[game.name]]
+        for game in games
+    }
+    return [
+        (cell_of(arm, game, expert, seed, wanted.scale), arm)
+        for seed in range(wanted.seeds)
+        for game in games
+        for expert in named[game.name]
+        for arm in arms
+    ]
+
+
+def _experts(study: Study, wanted: Wanted) -> dict[str, list[str]]:
+    """The games that are wanted, each with its experts."""
+    experts: dict[str, list[str]] = {}
+    for game in wanted.games or study.games:
+        if game not in study.games:
+            raise InputError(f"{study.name} has no game {game!r}: choose among {', '.join(study.games)}.")
+        names = study.experts[game]
+        chosen = [name for name in names if wanted.experts is None or name in wanted.experts]
+        if chosen:
+            experts[game] = chosen
+        elif wanted.games:
+            raise InputError(
+                f"{study.name} distils {game} from {' or '.join(names)}, not from {', '.join(wanted.experts or ())}: "
+                f"choose again, or leave {game} out."
+            )
+    return experts
+
+
+def _arms(study: Study, wanted: Wanted) -> list[Arm]:
+    names = dict.fromkeys(name for arm in study.arms for name in (arm.algorithm, arm.name))
+    for name in wanted.algorithms or ():
+        if name not in names:
+            raise InputError(f"{study.name} has no algorithm {name!r}: choose among {', '.join(names)}.")
+    chosen = wanted.algorithms or names
+    arms = [arm for arm in study.arms if arm.algorithm in chosen or arm.name in chosen]
+    levels = {_short(arm.level): arm.level for arm in arms}
+    for name in wanted.budgets or ():
+        if _short(name) not in levels:
+            of = f" for {', '.join(wanted.algorithms)}" if wanted.algorithms else ""
+            raise InputError(f"{study.name} has no budget {name!r}{of}: choose among {', '.join(levels)}.")
+    budgets = [levels[_short(name)] for name in wanted.budgets or levels]
+    return [arm for arm in arms if arm.level in budgets]
+
+
+def _short(level: str) -> str:
+    """`high` for `high/high`."""
+    first, _, second = level.partition("/")
+    return first if second in ("", first) else level

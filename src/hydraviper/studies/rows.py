@@ -1,0 +1,243 @@
+"""Finished cells gathered into rows: an arm in a game, a value per seed, the published numbers beside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from msgspec import Struct
+
+from hydraviper.data import Estimate
+from hydraviper.settings import Settings
+from hydraviper.studies import paper, statistics
+from hydraviper.studies.cells import Result, Summary
+from hydraviper.studies.design import PAPER_EXPERTS, Arm, Study
+
+STEPS = {"collect": "training rollouts", "resample": "resampling", "train": "tree training", "select": "validation"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """An arm in a game with one expert: its finished cells."""
+
+    game: str
+    expert: str
+    arm: Arm
+    results: tuple[Result, ...]  # at least one
+
+    @property
+    def scores(self) -> dict[int, float]:
+        """The trees' mean score by seed."""
+        return {result.seed: result.score for result in self.results}
+
+    @property
+    def score(self) -> Estimate:
+        """The mean score over seeds."""
+        return Estimate.of(list(self.scores.values()))
+
+    @property
+    def seconds(self) -> dict[int, float]:
+        """The runtime by seed, without the final evaluation."""
+        return self.step("total")
+
+    def step(self, name: str) -> dict[int, float]:
+        """The seconds of one step of the algorithm by seed."""
+        return {result.seed: getattr(result.summary.seconds, name) for result in self.results}
+
+    def spent(self, step: str = "total") -> Estimate:
+        """The mean seconds over seeds."""
+        return Estimate.of(list(self.step(step).values()))
+
+    @property
+    def rollouts(self) -> float:
+        """Episodes that a run played on average, warm-up included."""
+        return float(np.mean([sum(result.summary.rollouts.values()) for result in self.results]))
+
+    @property
+    def quiet(self) -> bool:
+        """Whether every cell ran without another one, on a machine that did nothing else."""
+        return all(result.quiet for result in self.results)
+
+    @property
+    def first(self) -> Summary:
+        """The summary of one of the cells, for what all have in common."""
+        return self.results[0].summary
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Which way is better."""
+        return self.first.score.lower_is_better
+
+    @property
+    def score_name(self) -> str:
+        """The score, and which way is better."""
+        return f"{self.first.score.name} ({'lower' if self.lower_is_better else 'higher'} is better)"
+
+    @property
+    def episodes(self) -> int:
+        """Unseen episodes per seed."""
+        return self.first.score.episodes
+
+    @property
+    def name(self) -> str:
+        """The arm's name, behind its series if it has one."""
+        return f"{self.arm.group} {self.arm.name}".strip()
+
+    @property
+    def budget(self) -> str:
+        """Training / validation rollouts."""
+        settings = self.results[0].cell.settings
+        return f"{settings.train_budget:,} / {settings.valid_budget:,}"
+
+    @property
+    def group(self) -> str:
+        """Which rows belong side by side."""
+        return self.arm.group or self.budget
+
+    @property
+    def published(self) -> Estimate | None:
+        """The paper's score for it."""
+        best = paper.BEST_UCB_SCALE.get(self.game)
+        if not self._is_published({"ucb_scale", "selection"}) or self.arm.settings.get("ucb_scale", best) != best:
+            return None
+        return paper.score(self.game, self.arm.algorithm, self.arm.train, self.arm.valid)
+
+    @property
+    def published_seconds(self) -> Estimate | None:
+        """The paper's runtime for it."""
+        if self.of_the_paper and self.arm.published_seconds is not None:
+            return self.arm.published_seconds
+        if not self._is_published({"selection"}):
+            return None
+        return paper.seconds(self.game, self.arm.algorithm, self.arm.train, self.arm.valid)
+
+    @property
+    def of_the_paper(self) -> bool:
+        """Whether it was distilled from the kind of expert that the paper has, at full scale."""
+        kind = self.expert.split()[0].removesuffix("-joint")
+        return kind in PAPER_EXPERTS.get(self.game, ()) and self.results[0].cell.scale == 1
+
+    def _is_published(self, may_change: set[str]) -> bool:
+        """Whether it is an algorithm of the paper, apart from some settings."""
+        default = Settings().to_json()
+        changed = {name for name, value in self.arm.settings.items() if value != default[name]}
+        return self.of_the_paper and not (changed - may_change or self.arm.refine or self.arm.per_agent)
+
+
+def rows_of(study: Study, results: Iterable[Result], scale: float) -> list[Row]:
+    """Rows in the order of the study's games, experts and arms; results of another scale or arm are left out."""
+    groups: dict[tuple[str, str, str, str], list[Result]] = {}
+    for result in results:
+        if result.cell.scale == scale:
+            cell = result.cell
+            groups.setdefault((cell.game.name, cell.expert.name, cell.expert.hash, result.arm), []).append(result)
+    hashes: dict[tuple[str, str], set[str]] = {}
+    for game, expert, digest, _ in groups:
+        hashes.setdefault((game, expert), set()).add(digest)
+    rows = []
+    for game in study.games:
+        for expert in study.experts[game]:
+            digests = sorted(hashes.get((game, expert), ()))
+            for digest in digests:
+                name = expert if len(digests) == 1 else f"{expert} {digest[:6]}"  # an expert that was trained anew
+                for arm in study.arms:
+                    if arm_results := groups.get((game, expert, digest, arm.key)):
+                        by_seed = sorted(arm_results, key=lambda result: result.seed)
+                        rows.append(Row(game, name, arm, tuple(by_seed)))
+    return rows
+
+
+def by_game(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Rows that may be compared with each other: of the same game and expert."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.game, row.expert), []).append(row)
+    return groups
+
+
+def reference_of(study: Study, row: Row, rows: Iterable[Row]) -> Row | None:
+    """The row that this one is compared with, if it is not that row itself."""
+    same = (row.game, row.expert, row.arm.group, row.arm.level)
+    for other in rows:
+        if other.arm.name == study.reference and same == (other.game, other.expert, other.arm.group, other.arm.level):
+            return None if other is row else other
+    return None
+
+
+def worsening(row: Row, other: Row) -> Estimate:
+    """How much worse a row is than another on common seeds, as a share of the other's mean; negative is better."""
+    common = row.scores.keys() & other.scores.keys()
+    size = abs(float(np.mean([other.scores[seed] for seed in common]))) if common else 0.0
+    if size == 0:
+        return Estimate(math.nan, math.nan, 0)  # nothing is a share of nothing
+    difference = Estimate.of(statistics.differences(row.scores, other.scores))
+    sign = 1 if row.lower_is_better else -1
+    return Estimate(sign * difference.mean / size, difference.ci95 / size, difference.count)
+
+
+class RowRecord(Struct, frozen=True):
+    """A row as CSV and `--json` have it; what is not known is None."""
+
+    game: str
+    expert: str
+    group: str
+    arm: str
+    algorithm: str
+    budget: str
+    mean: float
+    low: float | None
+    high: float | None
+    interquartile_mean: float
+    seeds: int
+    episodes: int
+    lower_is_better: bool
+    expert_mean: float
+    seconds: float
+    seconds_ci95: float | None
+    rollouts: float
+    published: float | None
+    published_ci95: float | None
+    published_seconds: float | None
+    compared_with: str | None
+    worse_by: float | None
+    worse_by_low: float | None
+    worse_by_high: float | None
+
+
+def record(study: Study, row: Row, rows: Iterable[Row]) -> RowRecord:
+    """A row as plain values."""
+    score, seconds, other = row.score, row.spent(), reference_of(study, row, rows)
+    loss = worsening(row, other) if other else Estimate(math.nan, math.nan, 0)
+    published, published_seconds = row.published, row.published_seconds
+    return RowRecord(
+        game=row.game,
+        expert=row.expert,
+        group=row.group,
+        arm=row.arm.name,
+        algorithm=row.arm.algorithm,
+        budget=row.budget,
+        mean=score.mean,
+        low=_finite(score.low),
+        high=_finite(score.high),
+        interquartile_mean=statistics.interquartile_mean(list(row.scores.values())),
+        seeds=score.count,
+        episodes=row.episodes,
+        lower_is_better=row.lower_is_better,
+        expert_mean=row.first.expert.mean,
+        seconds=seconds.mean,
+        seconds_ci95=_finite(seconds.ci95),
+        rollouts=row.rollouts,
+        published=published.mean if published else None,
+        published_ci95=published.ci95 if published else None,
+        published_seconds=published_seconds.mean if published_seconds else None,
+        compared_with=other.arm.name if other else None,
+        worse_by=_finite(loss.mean),
+        worse_by_low=_finite(loss.low),
+        worse_by_high=_finite(loss.high),
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
