@@ -8,9 +8,6 @@ worth against an opponent that was made to beat it.
 from __future__ import annotations
 
 import argparse
-import json
-import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,13 +23,12 @@ from hydraviper.protocols import Game
 
 
 def main() -> None:
-    """Print the curve, and write it."""
+    """Print the curve."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("game", nargs="?", default="physical-deception")
     parser.add_argument("--expert", type=Path, help="a file; default: the shipped one")
     parser.add_argument("--episodes", type=int, default=30_000)
     parser.add_argument("--seed", type=int, default=5)
-    parser.add_argument("--out", type=Path, help="default: results/adversary/GAME.json")
     asked = parser.parse_args()
     game = hydraviper.make(asked.game)
     if not Sizes.of(game, share_team_reward=True).opponents:
@@ -44,18 +40,8 @@ def main() -> None:
     trainer = Afresh(game, settings, to_arrays(expert))
     with_own = trainer.score([trainer.given(i) for i in range(len(game.agents))])
     print(f"against the expert's own opponent: {with_own:.2f}")
-    curve = {}
     for progress, _ in trainer.run():
-        curve[progress.episodes] = progress.score
         print(f"against one that has learnt for {progress.episodes:,} episodes: {progress.score:.2f}", flush=True)
-    out = asked.out or Path("results/adversary") / f"{asked.game}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    about = {"game": asked.game, "seed": asked.seed, "validation_episodes": settings.evaluation_episodes}
-    result = {**about, "expert": str(asked.expert or "shipped"), "own_opponent": with_own, "fresh_opponent": curve}
-    out.write_text(
-        json.dumps({**result, "command": shlex.join(["python", "-m", "benchmarks.adversary", *sys.argv[1:]])}, indent=1)
-        + "\n"
-    )
 
 
 class Afresh(maddpg.MaddpgTrainer):

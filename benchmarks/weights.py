@@ -12,21 +12,19 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import hydraviper
-from hydraviper.data import Observations
+from hydraviper.data import Estimate, Observations
 from hydraviper.dataset import Dataset
 from hydraviper.steps import resample
 from hydraviper.steps.task import Task
-from hydraviper.studies import statistics
+from hydraviper.studies.statistics import differences
 from hydraviper.variants import HYDRAVIPER, VARIANTS, Variant
 
 FOG = 0.98  # above this there is fog: one step in fifty
@@ -121,55 +119,42 @@ class Planner:
         return worst
 
 
-def compare(game: Any, expert: Any, settings: hydraviper.Settings, seeds: int, episodes: int) -> dict[str, Any]:
-    """Every arm's score by seed, and how much it gains over no weights on common seeds."""
+def compare(title: str, game: Any, expert: Any, settings: hydraviper.Settings, seeds: int, episodes: int) -> None:
+    """Print every arm's score, and how much it gains over no weights on common seeds."""
     engine = hydraviper.LocalEngine(lambda: game)
     scores: dict[str, dict[int, float]] = {name: {} for name in ARMS}
-    expert_score = None
+    expert_score = 0.0
     for seed, (name, variant) in itertools.product(range(seeds), ARMS.items()):
         result = hydraviper.distill(game, expert, replace(settings, seed=seed), variant, engine)
         summary = hydraviper.evaluate(result, episodes=episodes, engine=engine)
         scores[name][seed], expert_score = summary.score.mean, summary.expert.mean
+    print(f"{title}: expert {expert_score:.2f}")
     sign = -1 if game.score.lower_is_better else 1
-    rows = {}
-    for name, own in scores.items():
-        mean, gain = statistics.t_interval(list(own.values())), statistics.paired(own, scores["no weights"]).difference
-        rows[name] = {"mean": mean.mean, "ci95": mean.half, "gain": sign * gain.mean, "gain_ci95": gain.half}
-    return {"game": game.name, "expert": expert_score, "seeds": seeds, "episodes": episodes, "arms": rows}
+    for name, by_seed in scores.items():
+        gains = [sign * difference for difference in differences(by_seed, scores["no weights"])]
+        mean = Estimate.of(list(by_seed.values()))
+        print(f"  {name}: {mean}, {Estimate.of(gains):+.2f} against no weights", flush=True)
 
 
 def main() -> None:
-    """Print a line per game and arm, and write all of it."""
+    """Compare in every game."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--episodes", type=int, default=2_000)
-    parser.add_argument("--out", type=Path, default=Path("results/weights/weights.json"))
     asked = parser.parse_args()
-    found = []
     for price in PRICES:
-        told = compare(Convoy(price), Planner(price), SMALL, asked.seeds, asked.episodes)
-        found.append(_print({**told, "game": f"convoy, a crash costs {price:g}"}))
+        title = f"convoy, a crash costs {price:g}"
+        compare(title, Convoy(price), Planner(price), SMALL, asked.seeds, asked.episodes)
     for name in ("cooperative-navigation", "physical-deception"):
         game = hydraviper.make(name)
-        found.append(_print(compare(game, hydraviper.shipped_expert(game), _low(game), asked.seeds, asked.episodes)))
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    command = f"python -m benchmarks.weights --seeds {asked.seeds} --episodes {asked.episodes}"
-    asked.out.write_text(json.dumps({"command": command, "games": found}, indent=1) + "\n")
-
-
-def _low(game: Any) -> hydraviper.Settings:
-    suits = game.recommended
-    train, valid = suits.low
-    changed = {"rollouts_per_iteration": suits.rollouts_per_iteration, "ucb_scale": suits.ucb_scale}
-    return hydraviper.Settings(train_budget=train, valid_budget=valid, **changed)
-
-
-def _print(told: dict[str, Any]) -> dict[str, Any]:
-    print(f"{told['game']}: expert {told['expert']:.2f}")
-    for name, row in told["arms"].items():
-        gain = f"{row['gain']:+.2f} ± {row['gain_ci95']:.2f} against no weights"
-        print(f"  {name}: {row['mean']:.2f} ± {row['ci95']:.2f}, {gain}", flush=True)
-    return told
+        compare(
+            name,
+            game,
+            hydraviper.shipped_expert(game),
+            hydraviper.settings_for(game.recommended),
+            asked.seeds,
+            asked.episodes,
+        )
 
 
 if __name__ == "__main__":
