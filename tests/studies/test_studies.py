@@ -444,7 +444,7 @@ def test_a_cell_of_an_older_version_is_still_known(whole):
 def play_uncompiled(monkeypatch):
     """Let particle worlds say that they are not compiled, as games with dear rollouts do."""
     offers = ParticleWorld._offers
-    monkeypatch.setattr(ParticleWorld, "_offers", lambda *own, **more: replace(offers(*own, **more), compiled=False))
+    monkeypatch.setattr(ParticleWorld, "_offers", lambda *own, **more: changed(offers(*own, **more), compiled=False))
 
 
 def test_dear_cells_go_on_and_share_what_all_of_them_play(call, monkeypatch, whole):

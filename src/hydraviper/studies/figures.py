@@ -76,6 +76,7 @@ class Drawing:
         """The figure for a page: without a head of its own, and without names that nothing refers to."""
         text = self.save("svg").decode()
         text = re.sub(r"\s*<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+        text = re.sub(r">\s+<", "><", text)
         used = set(re.findall(r"#([\w.-]+)", text))
         return re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in used else "", text)
 

@@ -99,19 +99,16 @@ class Row:
     @property
     def published(self) -> Estimate | None:
         """The paper's score for it."""
-        best = paper.BEST_UCB_SCALE.get(self.game)
-        if not self._is_published({"ucb_scale", "selection"}) or self.arm.settings.get("ucb_scale", best) != best:
-            return None
-        return paper.score(self.game, self.arm.algorithm, self.arm.train, self.arm.valid)
+        arm = self.arm
+        return paper.score(self.game, arm.algorithm, arm.train, arm.valid) if self._is_published else None
 
     @property
     def published_seconds(self) -> Estimate | None:
         """The paper's runtime for it."""
-        if self.of_the_paper and self.arm.published_seconds is not None:
-            return self.arm.published_seconds
-        if not self._is_published({"selection"}):
-            return None
-        return paper.seconds(self.game, self.arm.algorithm, self.arm.train, self.arm.valid)
+        arm = self.arm
+        if self.of_the_paper and arm.published_seconds is not None:
+            return arm.published_seconds
+        return paper.seconds(self.game, arm.algorithm, arm.train, arm.valid) if self._is_published else None
 
     @property
     def of_the_paper(self) -> bool:
@@ -119,11 +116,14 @@ class Row:
         kind = self.expert.split()[0].removesuffix("-joint")
         return kind in PAPER_EXPERTS.get(self.game, ()) and self.results[0].cell.scale == 1
 
-    def _is_published(self, may_change: set[str]) -> bool:
-        """Whether it is an algorithm of the paper, apart from some settings."""
-        default = Settings().to_json()
-        changed = {name for name, value in self.arm.settings.items() if value != default[name]}
-        return self.of_the_paper and not (changed - may_change or self.arm.refine or self.arm.per_agent)
+    @property
+    def _is_published(self) -> bool:
+        """Whether it is an algorithm as the paper has it, with the paper's c, whichever the selection."""
+        best, default, settings = paper.BEST_UCB_SCALE.get(self.game), Settings().to_json(), dict(self.arm.settings)
+        if settings.pop("ucb_scale", best) != best or self.arm.refine or self.arm.per_agent:
+            return False
+        changed = {name for name, value in settings.items() if value != default[name]}
+        return self.of_the_paper and changed <= {"selection"}
 
 
 def rows_of(study: Study, results: Iterable[Result], scale: float) -> list[Row]:
