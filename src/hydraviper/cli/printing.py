@@ -32,6 +32,28 @@ def print_scores(summary: Summary, trees: bool = True) -> None:
     _print_beside(summary, ("trees", "expert") if trees else ("expert",))
 
 
+def _print_advice(summary: Summary) -> None:
+    """Why a script scores better than the trees, where one does, and what to try next."""
+    sign = 1 if summary.score.lower_is_better else -1
+    better = [name for name, own in summary.yardsticks.items() if sign * own.mean < sign * summary.score.mean]
+    if not better:
+        return
+    lines = [
+        f"Why is a script ({', '.join(better)}) better than the trees? It is a rule written by hand for this game.",
+        "It may compute what no plain feature shows, such as a best assignment or the queue of a whole phase;",
+        "a question of a tree compares one feature with a number.",
+    ]
+    if summary.settings.get("features", "plain") == "plain":
+        lines.append(
+            f"next: hydraviper distill {summary.game} --features derived    lets trees ask for differences and sums"
+        )
+    if summary.refined is None and summary.out:
+        lines.append(
+            f"next: hydraviper refine {summary.out} --seconds 60    searches for better trees of the same depth"
+        )
+    out.print("\n".join(lines), highlight=False, soft_wrap=True)
+
+
 def _print_beside(summary: Summary, policies: tuple[str, ...]) -> None:
     """What is told beside the score, a line each."""
     against = {f"against the scripted adversary “{name}”": sides for name, sides in summary.opponents.items()}
@@ -53,6 +75,7 @@ def print_refined(summary: Summary) -> None:
 def print_summary(summary: Summary) -> None:
     """What a run has to say at its end."""
     print_scores(summary)
+    _print_advice(summary)
     print_refined(summary)
     if summary.constraints is not None:
         _print_constraints(summary.constraints)
