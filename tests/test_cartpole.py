@@ -14,6 +14,8 @@ from hydraviper.settings import Settings
 from hydraviper.steps import select
 from tests.helpers.cartpole import Balance, CartPole
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("algorithm", ["hydraviper", "viper"])
 def test_cartpole_is_solved(algorithm):

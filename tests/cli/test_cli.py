@@ -17,6 +17,7 @@ from tests.helpers.command_line import QUICK, refuses
 from tests.helpers.experts import random_expert
 
 
+@pytest.mark.slow
 def test_games_are_listed(call):
     code, printed, _ = call("games", "--json")
     assert code == 0
@@ -26,6 +27,7 @@ def test_games_are_listed(call):
     assert call("games")[0] == 0
 
 
+@pytest.mark.slow
 def test_from_distilling_to_showing(call):
     code, printed, _ = call("distill", "cooperative-navigation", *QUICK, "--json", "--out", "run")
     summary = json.loads(printed)
@@ -56,6 +58,7 @@ def test_from_distilling_to_showing(call):
     assert printed.startswith("<svg")
 
 
+@pytest.mark.slow
 def test_deception_reports_the_adversary(call):
     code, printed, _ = call("distill", "physical-deception", *QUICK, "--json")
     summary = json.loads(printed)
@@ -88,6 +91,7 @@ def test_compare_writes_a_table(call):
     assert "| hydraviper |" in Path("table.md").read_text()
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_is_taken_up_and_ends_the_same(call):
     arguments = ["distill", "cooperative-navigation", *QUICK, "--json", "--out"]
     assert call(*arguments, "whole")[0] == 0
@@ -101,6 +105,7 @@ def test_an_interrupted_run_is_taken_up_and_ends_the_same(call):
     assert len(ledger.read_text().splitlines()) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sentence", "arguments"),
     [
@@ -148,6 +153,7 @@ def test_wrong_calls(call, sentence, arguments):
     refuses(call, sentence, *arguments)
 
 
+@pytest.mark.slow
 def test_folders_and_files_are_not_written_over(call):
     assert call("distill", "cooperative-navigation", *QUICK, "--out", "run")[0] == 0
     distill = ["distill", "cooperative-navigation", *QUICK]
@@ -162,6 +168,7 @@ def test_folders_and_files_are_not_written_over(call):
     refuses(call, "already exists", "train", "cooperative-navigation", "--out", "other/thesis.txt")
 
 
+@pytest.mark.slow
 def test_broken_and_foreign_trees(call):
     assert call("distill", "cooperative-navigation", *QUICK, "--out", "run")[0] == 0
     trees = Path("run/trees.json")
@@ -287,6 +294,7 @@ class Broken(catalogue.CooperativeNavigation):
         return observations, rewards, done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["observation", "reward"])
 def test_a_game_that_says_nan(call, monkeypatch, where):
     monkeypatch.setitem(catalogue.GAMES, "cooperative-navigation", Broken)

@@ -30,6 +30,7 @@ never = "left"
 QUICK = ["--iterations", "2", "--train-budget", "6", "--valid-budget", "9", "--episodes", "20", "--workers", "1"]
 
 
+@pytest.mark.slow
 def test_verify_says_what_breaks_and_repair_mends_it(call):
     save_constant_trees(Path("run"))
     Path("p.toml").write_text(OUTSIDE)
@@ -54,6 +55,7 @@ def test_verify_says_what_breaks_and_repair_mends_it(call):
     refuses(call, "already holds something", "repair", "run", "p.toml", "--out", "run")
 
 
+@pytest.mark.slow
 def test_shipped_properties_are_the_default(call):
     save_constant_trees(Path("run"), action=0)
     code, printed, _ = call("verify", "run", "--json")
@@ -63,6 +65,7 @@ def test_shipped_properties_are_the_default(call):
     assert all(answers.values())  # whoever stays breaks nothing
 
 
+@pytest.mark.slow
 def test_distill_with_constraints_says_what_they_cost(call):
     Path("p.toml").write_text(OUTSIDE)
     arguments = ["distill", "cooperative-navigation", *QUICK, "--constraints", "p.toml"]
@@ -77,6 +80,7 @@ def test_distill_with_constraints_says_what_they_cost(call):
     assert call("verify", "run", "p.toml")[0] == 0
 
 
+@pytest.mark.slow
 def test_bad_properties_touch_nothing(call):
     save_constant_trees(Path("run"))
     cases = {
@@ -102,6 +106,7 @@ def test_bad_properties_touch_nothing(call):
     refuses(call, "there are no trees", "verify", "nowhere")
 
 
+@pytest.mark.slow
 def test_boxes_need_no_z3_and_the_rest_says_so(call, monkeypatch):
     def missing():
         raise hydraviper.InputError("needs the package z3-solver")

@@ -31,6 +31,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_stopped_while_importing():
     done = subprocess.run([sys.executable, "-c", STOPPED_WHILE_IMPORTING], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "hydraviper: stopped.\n")
@@ -94,6 +95,7 @@ def test_kernels_find_a_place_of_their_own(monkeypatch, tmp_path):
 BIG = "9" * 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sentence", "arguments"),
     [
@@ -161,6 +163,7 @@ RUN_COMMANDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "run", ["nowhere", "empty", "binary", "half.json", "loop", LONG, f"{LONG}/trees.json", NOT_UTF8]
 )
@@ -173,6 +176,7 @@ def test_a_run_that_is_none(call, run):
         refuses(call, "", command, run, *options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sentence", "arguments"),
     [

@@ -42,6 +42,7 @@ def test_show_numbers_the_nodes_in_every_format(team):
     refuses(team, "did you mean 'agent-1'", "show", "team.json", "--agent", "agent1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["c", "python", "st", "json", "dot"])
 def test_text_goes_to_the_terminal_or_a_file(team, to):
     code, printed, _ = team("export", "team.json", "--to", to)
@@ -61,6 +62,7 @@ def test_text_goes_to_the_terminal_or_a_file(team, to):
         assert json.loads(printed)["version"] == hydraviper.__version__
 
 
+@pytest.mark.slow
 def test_folders_and_binaries(team):
     assert team("export", "team.json", "--to", "svg", "--out", "drawings")[0] == 0
     assert sorted(path.name for path in Path("drawings").iterdir()) == ["agent_0.svg", "agent_1.svg", "agent_2.svg"]
@@ -77,6 +79,7 @@ def test_folders_and_binaries(team):
     refuses(team, "there are no trees", "export", "nowhere", "--to", "c")
 
 
+@pytest.mark.slow
 def test_explain_an_observation_in_any_form(team):
     agent = CASES["derived"].agents[1]
     row = np.random.default_rng(0).normal(size=len(agent.features)).astype(np.float32)
@@ -104,6 +107,7 @@ def test_explain_an_observation_in_any_form(team):
     )
 
 
+@pytest.mark.slow
 def test_explain_a_step_of_an_episode(team, navigation):
     trees, expert = load(Path("team.json")), hydraviper.shipped_expert(navigation)
     profile = hydraviper.Profile(expert, trees.students(navigation))

@@ -291,6 +291,7 @@ def test_the_chart_tells_policies_apart_without_colour():
 # ------------------------------------------------------------------------------------------------ commands
 
 
+@pytest.mark.slow
 def test_a_run_draws_everything(call, street, monkeypatch):
     store.save(random_expert(street), Path("expert.safetensors"))
     budget = ["--iterations", 2, "--train-budget", 2, "--valid-budget", 2, "--episodes", 2, "--workers", 1]

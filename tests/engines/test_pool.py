@@ -23,6 +23,7 @@ def answerer(word, steps):
     return answer
 
 
+@pytest.mark.slow
 def test_work_that_took_its_process_down_may_be_left_out():
     answers, lost = {}, []
 
@@ -40,6 +41,7 @@ def test_work_that_took_its_process_down_may_be_left_out():
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_an_error_in_a_process_is_raised_and_ends_the_pool():
     pool = Pool(partial(answerer, "refuse"), 2)
     with pytest.raises(InputError, match=r"not 3\."):

@@ -44,6 +44,7 @@ def same(first, second):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_nothing_is_played_twice(navigation, tmp_path, workers):
     with hydraviper.LocalEngine(partial(make_slow, navigation.name), workers) as place:
@@ -100,6 +101,7 @@ def test_rollouts_survive_every_bit(navigation):
 BUDGET = ["--iterations", "4", "--train-budget", "6", "--valid-budget", "8", "--episodes", "3", "--seed", "5"]
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(call, monkeypatch):
     """Killed twice at a random moment, with two workers and with one: the same trees, nothing played again."""
     store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
@@ -159,6 +161,7 @@ def _complete(journal):
     return count
 
 
+@pytest.mark.slow
 def test_what_a_resumed_run_cannot_do_keeps_what_was_played(call, monkeypatch):
     store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))
     arguments = ["distill", STREET, *BUDGET, "--expert", "expert.safetensors", "--workers", 1, "--out", "run"]
@@ -185,6 +188,7 @@ def test_what_a_resumed_run_cannot_do_keeps_what_was_played(call, monkeypatch):
     assert Path("run/trees.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_run_does_not_go_on_with_another_network(call, tmp_path, monkeypatch):
     """Interrupted, its routes changed, begun again: rollouts of the old demand must not count for the new one."""
     for name in ("street.net.xml", "street.rou.xml", "street.sumocfg"):
@@ -213,6 +217,7 @@ def test_a_run_does_not_go_on_with_another_network(call, tmp_path, monkeypatch):
     assert any("rollouts from before" in note for note in json.loads(Path("run/summary.json").read_text())["notes"])
 
 
+@pytest.mark.slow
 def test_a_run_says_when_seeds_do_not_repeat(call, monkeypatch):
     """A simulator that goes by something else as well, as SUMO does on resco:cologne1."""
     store.save(random_expert(hydraviper.make(STREET)), Path("expert.safetensors"))

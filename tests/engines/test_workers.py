@@ -19,6 +19,8 @@ from hydraviper.engines import pool, workers
 from hydraviper.games.scripts import Staying
 from tests.helpers.slow_world import Slow
 
+pytestmark = pytest.mark.slow
+
 SEEDS = np.arange(6, dtype=np.uint64)
 
 

@@ -16,6 +16,8 @@ from hydraviper.experts.training import Checkpoint  # noqa: E402
 from hydraviper.protocols import Offers, Scoring  # noqa: E402
 from tests.helpers.street import STREET  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 class Lights:
     """Two toy signals; each serves one of its queues, the others grow. The second sees one queue more."""

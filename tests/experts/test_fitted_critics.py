@@ -22,6 +22,8 @@ from tests.helpers.command_line import refuses  # noqa: E402
 from tests.helpers.experts import random_expert  # noqa: E402
 from tests.helpers.street import STREET  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 PLACES, ACTIONS, GAMMA = 4, (2, 3), 0.8
 REWARDS = np.random.default_rng(3).normal(size=(PLACES, *ACTIONS, 2))
 

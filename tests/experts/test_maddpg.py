@@ -14,6 +14,8 @@ from hydraviper.experts.store import to_arrays  # noqa: E402
 from hydraviper.experts.training import Checkpoint  # noqa: E402
 from hydraviper.games import catalogue  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 class Guessing:
     """Two agents of unlike sizes see a bit each; they are paid for naming it. One of them stops early when wrong."""

@@ -173,6 +173,7 @@ def run_json(trees: TreesFile, seen: list[np.ndarray]) -> list[np.ndarray]:
     return answers
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_compiled_c(case, tmp_path):
     trees, seen, expected = case
@@ -205,6 +206,7 @@ WIDE = [  # arithmetic with more digits than are stored, and in another order
 ]
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize("options", WIDE)
 def test_arithmetic_with_more_digits_or_in_another_order(options, tmp_path):
@@ -347,6 +349,7 @@ def test_an_observation_is_single_precision_everywhere():
     assert stump(0, threshold=1.0).predict(np.array([[1 + 1e-12], [1e39], [-1e39]])).tolist() == [0, 1, 0]
 
 
+@pytest.mark.slow
 def test_bare_python(case, tmp_path):
     trees, seen, expected = case
     for k, rows in enumerate(seen):
@@ -359,6 +362,7 @@ def test_onnxruntime(case):
         np.testing.assert_array_equal(answers, own)
 
 
+@pytest.mark.slow
 def test_structured_text(case):
     trees, seen, expected = case
     last = slice(-4 * BOUNDARY, None)  # the interpreter is slow: all rows at the thresholds and some of the others

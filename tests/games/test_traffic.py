@@ -26,6 +26,8 @@ from tests.helpers.command_line import refuses
 from tests.helpers.experts import random_expert
 from tests.helpers.street import FOLDER, STREET, LongestQueue, configuration
 
+pytestmark = pytest.mark.slow
+
 SEEDS = np.arange(3, dtype=np.uint64)
 
 

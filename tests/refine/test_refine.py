@@ -95,6 +95,7 @@ def test_packed_trees_are_the_same_trees():
         assert len(tree.derived) == len(asked)  # nothing is kept that is not asked for
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaves", [None, 9])
 def test_changes_stay_trees_within_the_limits(leaves):
     game, _, trees, vocabulary = team_of("cooperative-navigation")
@@ -139,6 +140,7 @@ def distilled():
     return game, expert, hydraviper.distill(game, expert, settings).profile.students
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", ["short", "long"])
 def test_it_gains_repeats_and_keeps_to_its_budget(distilled, monkeypatch, length):
     game, expert, trees = distilled
@@ -207,6 +209,7 @@ def test_alike_agents_see_the_same_when_they_change_places(name):
         assert game.alike(0, 1) == []
 
 
+@pytest.mark.slow
 def test_derived_features_come_in_and_nothing_forbidden_does(distilled):
     game, expert, trees = distilled
 
@@ -223,6 +226,7 @@ def test_derived_features_come_in_and_nothing_forbidden_does(distilled):
         refine(game, expert, moving, hydraviper.LocalEngine(lambda: game), settings, allowed=lambda own: False)
 
 
+@pytest.mark.slow
 def test_what_is_worse_is_not_returned(distilled, monkeypatch):
     game, expert, trees = distilled
 
@@ -239,6 +243,7 @@ def test_what_is_worse_is_not_returned(distilled, monkeypatch):
     assert "nothing better" in found.sentence()
 
 
+@pytest.mark.slow
 def test_experience_values_actions_as_the_equations_do(monkeypatch):
     """A world of two places whose values can be written down: agent 0 earns 1 by going to the other place."""
     monkeypatch.setattr(experience, "SWEEPS", 30)
@@ -265,6 +270,7 @@ def test_experience_values_actions_as_the_equations_do(monkeypatch):
     assert (worth["own and the team's"][0].argmax(axis=1) == 1 - place[:-1]).all()
 
 
+@pytest.mark.slow
 def test_signals_are_refined_within_their_rollouts(monkeypatch):
     monkeypatch.setattr(experience, "FOREST", 10)
     game = hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=6")
@@ -282,6 +288,7 @@ def test_signals_are_refined_within_their_rollouts(monkeypatch):
     assert all(tree.depth <= 3 for tree in found.students.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.01, 6.0])
 def test_signals_are_refined_within_their_seconds(monkeypatch, seconds):
     """However few they are: then the given trees come back."""
@@ -295,6 +302,7 @@ def test_signals_are_refined_within_their_seconds(monkeypatch, seconds):
     assert found.seconds < seconds + 10
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_run_of_its_own(call, distilled):
     quick = ["--iterations", "2", "--train-budget", "4", "--valid-budget", "4", "--episodes", "20"]
     code, printed, complaint = call(
@@ -320,6 +328,7 @@ def test_the_command_writes_a_run_of_its_own(call, distilled):
     refuses(call, "there are no trees", "refine", "nowhere")
 
 
+@pytest.mark.slow
 def test_a_rule_that_assigns_landmarks_becomes_a_tree():
     """CART alone never asks first who is nearer; looking one question ahead does."""
     game = hydraviper.make("physical-deception")

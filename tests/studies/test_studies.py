@@ -29,6 +29,8 @@ from hydraviper.studies.cells import Cell
 from hydraviper.studies.planning import Wanted, plan
 from tests.helpers.command_line import TINY_STUDY, refuses, snapshot
 
+pytestmark = pytest.mark.slow
+
 NAVIGATION = ["--games", "cooperative-navigation"]
 COLOGNE = Path(hydraviper.__file__).parent / "experts/trained/cologne-corridor.mplight.safetensors"
 

@@ -137,6 +137,7 @@ def outcomes(count: int, seed: int, folder: Path) -> Counter[str]:
     return found
 
 
+@pytest.mark.slow
 def test_broken_files_get_a_sentence(tmp_path):
     found = outcomes(150, 0, tmp_path)
     assert set(found) == {"works", "a sentence"}

@@ -129,6 +129,7 @@ def test_derived_changes_are_the_smallest(seed, depth):
     assert check(tree, draws.normal(size=4).astype(np.float32), draws, 200)[1:] == (0, 0)
 
 
+@pytest.mark.slow
 def test_any_derived_feature_against_every_float_near_by():
     found = np.zeros(3, int)
     for seed in range(120):

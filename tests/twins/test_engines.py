@@ -12,6 +12,8 @@ from hydraviper.data import Recommended
 from hydraviper.games import catalogue
 from tests.helpers.slow_world import make_slow
 
+pytestmark = pytest.mark.slow
+
 
 def bits(result):
     return [

@@ -14,6 +14,8 @@ import pytest
 
 import hydraviper
 
+pytestmark = pytest.mark.slow
+
 SEED = 42
 
 

@@ -29,6 +29,8 @@ from hydraviper.verify.prover.proof import verify
 from hydraviper.verify.repair import repair
 from tests.helpers.trees import random_tree
 
+pytestmark = pytest.mark.slow
+
 GAMES = (
     "cooperative-navigation",
     "cooperative-navigation:agents=1",

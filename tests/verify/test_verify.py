@@ -80,6 +80,7 @@ OBVIOUS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -107,6 +108,7 @@ def test_answers_agree_with_trying_everything(seed, when, never, curved):
         assert broken[(seen == GRID).all(axis=1)].all()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32 - 1), linear=st.booleans())
 def test_real_features_against_a_dense_sample(seed, linear):
@@ -219,6 +221,7 @@ def test_shapes_are_checked():
     assert any("asks for 'queue" in problem for problem in answer.problems)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32 - 1), when=st.lists(st.sampled_from(list(OBVIOUS)[:8]), min_size=1, max_size=2))
 def test_repaired_and_grown_trees_keep_rules(seed, when):
@@ -255,6 +258,7 @@ def test_repair_changes_only_what_is_broken():
     assert len(fixed.students[0]) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["hydraviper", "maviper"])
 def test_distilled_within_constraints(game, small, algorithm):
     rules = obligations_for(game)
@@ -270,6 +274,7 @@ def test_distilled_within_constraints(game, small, algorithm):
     assert not allowed(free)
 
 
+@pytest.mark.slow
 def test_a_guard_is_quick(navigation, small):
     rules = obligations_for(navigation)
     rules = rules.only(rules.names[:1])
