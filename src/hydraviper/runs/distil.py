@@ -39,6 +39,7 @@ from hydraviper.records import (
     to_json,
 )
 from hydraviper.refine.records import Refined
+from hydraviper.runs import draw
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs import folder as folders
 from hydraviper.runs import price as pricing
@@ -314,15 +315,7 @@ def _write(result: Distilled, summary: Summary, folder: Path, constraints: str |
         return
     trees = replace(trees_of(result, constraints), score=summary.score)
     file.write_whole(folder / "summary.json", encode(summary, indent=1))
-    page = render_report(
-        summary,
-        agents=trees.agents,
-        trees=trees.trees,
-        ledger=ledger.lines,
-        notes=ledger.notes,
-        drawing=offers(result.game).drawing,
-        teams=result.teams,
-    )
+    page = draw.report(result.game, trees, summary, ledger=ledger.lines, notes=ledger.notes)
     file.write_whole(folder / "report.html", page)
     file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
 

@@ -1,4 +1,4 @@
-"""Drawings of a run: a tree, the map, the queues through an episode."""
+"""Drawings of a run: its report, a tree, the map, the queues through an episode."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from hydraviper.data import InputError, Team
 from hydraviper.drawing.icons import Icons, draw_icons
 from hydraviper.drawing.maps import draw_map
+from hydraviper.drawing.pages.report import render_report
 from hydraviper.drawing.timeline import time_chart
 from hydraviper.drawing.trees import to_svg
 from hydraviper.export.common import heading
 from hydraviper.protocols import Game, offers
-from hydraviper.records import Summary
+from hydraviper.records import Iteration, Summary
 from hydraviper.runs.run import Run
 from hydraviper.trees.file import TreesFile
 
@@ -23,6 +24,21 @@ def tree_svg(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> str:
         raise InputError(f"an SVG shows one tree: choose an --agent of {names}.")
     agent, tree = next(zip(trees.agents, trees.trees, strict=True))
     return to_svg(agent, tree, _icons(run, trees, tell), "\n".join(heading(trees))) + "\n"
+
+
+def report(
+    game: Game, trees: TreesFile, summary: Summary, *, ledger: Sequence[Iteration] = (), notes: Sequence[str] = ()
+) -> str:
+    """report.html of a run."""
+    return render_report(
+        summary,
+        agents=trees.agents,
+        trees=trees.trees,
+        ledger=ledger,
+        notes=notes,
+        drawing=offers(game).drawing,
+        teams=teams_of(game, summary),
+    )
 
 
 def map_svg(game: Game, teams: Sequence[Team] | None = None) -> str:

@@ -13,11 +13,10 @@ import numpy as np
 from msgspec import structs
 
 from hydraviper.data import Estimate, InputError, Rollouts
-from hydraviper.drawing.pages.report import render_report
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.records import Agreement, Edit, EditScore, Evaluation, OverTime, Summary, Undo, encode
-from hydraviper.runs.draw import teams_of
+from hydraviper.runs import draw
 from hydraviper.runs.evaluate import outcome, over_time, score_record
 from hydraviper.runs.folder import held, new_folder
 from hydraviper.runs.opening import playing
@@ -282,15 +281,7 @@ def _report(run: Path, trees: TreesFile, summary: Summary, game: Game) -> str:
             "The score is that of the episodes by which the edits were judged: `hydraviper evaluate RUN --seed 1` "
             "scores on others. An edited tree's counts are those of the episodes that it played then."
         )
-    return render_report(
-        summary,
-        agents=trees.agents,
-        trees=trees.trees,
-        ledger=read_ledger(run),
-        notes=[*(summary.notes or ()), *notes],
-        drawing=offers(game).drawing,
-        teams=teams_of(game, summary),
-    )
+    return draw.report(game, trees, summary, ledger=read_ledger(run), notes=[*(summary.notes or ()), *notes])
 
 
 # --------------------------------------------------------------------------- numbers

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
 
 from hydraviper.data import Progress
-from hydraviper.drawing.pages.report import render_report
-from hydraviper.protocols import Engine, offers
+from hydraviper.protocols import Engine
 from hydraviper.records import ExpertReference, Recipe, Refinement, Summary, encode, from_json
 from hydraviper.refine import search
 from hydraviper.refine.records import RefineSettings
+from hydraviper.runs import draw
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs.distil import identity, refinement
 from hydraviper.runs.folder import new_folder
@@ -50,31 +49,24 @@ def refine(
             game, expert, students, place, settings, allowed=kept_by(run.trees, game), progress=progress
         )
         seconds = {"total": time.perf_counter() - start, "refine": found.seconds}
-        made = run.trees.made
         summary = Summary(
             **structs.asdict(evaluation.evaluate_students(game, expert, found.students, place, episodes)),
             game=game.name,
-            algorithm=made["algorithm"],
+            algorithm=run.trees.made["algorithm"],
             seed=settings.seed,
             refined=refinement(game, expert, found, place, episodes),
             rollouts={"refine": found.rollouts},
             seconds=seconds,
             out=str(folder),
-            settings=made["settings"],
+            settings=run.trees.made["settings"],
             notes=(found.sentence(),),
             version=__version__,
             expert_hash=expert_hash(expert),
             command=command,
         )
-        by_name = {game.agents[i].name: tree for i, tree in found.students.items()}
-        earlier = made.get("refined")
-        trees = replace(
-            run.trees,
-            trees=tuple(by_name[agent.name] for agent in run.trees.agents),
-            made={**made, "refined": [*(earlier if isinstance(earlier, list) else ()), found.to_json()]},
-            score=summary.score,
-        )
-        refined = Run(trees, path=folder, game=game, expert=expert, workers=run.workers)
+        earlier = run.trees.made.get("refined")
+        searches = [*(earlier if isinstance(earlier, list) else ()), found.to_json()]
+        refined = run.changed(found.students, folder, made={"refined": searches}, score=summary.score)
         _write(refined, summary, folder, expert_file or run.expert_file)
     return refined
 
@@ -91,13 +83,6 @@ def _write(run: Run, summary: Summary, folder: Path, expert_file: str | None) ->
     )
     file.write_whole(folder / "settings.json", encode(recipe, indent=1))
     file.write_whole(folder / "summary.json", encode(summary, indent=1))
-    page = render_report(
-        summary,
-        agents=run.trees.agents,
-        trees=run.trees.trees,
-        notes=summary.notes or (),
-        drawing=offers(run.game).drawing,
-        teams=run.game.teams,
-    )
+    page = draw.report(run.game, run.trees, summary, notes=summary.notes or ())
     file.write_whole(folder / "report.html", page)
     file.save(run.trees, folder / "trees.json")

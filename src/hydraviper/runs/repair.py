@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 from hydraviper.data import InputError
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine
-from hydraviper.records import ScoreRecord, Summary, encode, to_json
+from hydraviper.records import Summary, encode, to_json
+from hydraviper.runs.evaluate import score_record
 from hydraviper.runs.folder import new_folder
 from hydraviper.runs.opening import episodes_for, playing
 from hydraviper.runs.price import paired
@@ -17,6 +18,7 @@ from hydraviper.runs.run import Run, Source, opened
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import DEPTH
 from hydraviper.trees import file
+from hydraviper.trees.tree import Tree
 from hydraviper.verify.obligations import obligations_for
 from hydraviper.verify.properties import Properties
 from hydraviper.verify.repair import refuse_impossible
@@ -50,8 +52,9 @@ def repair(
     game, students = run.game, run.students
     obligations = obligations_for(game, wanted, students)
     refuse_impossible(obligations, students)
-    deepest_now = max(tree.depth for tree in run.trees.trees)
-    depth = max(deepest_now, min(deepest_now + MORE_QUESTIONS, int(DEPTH.most))) if depth is None else depth
+    if depth is None:
+        deepest = max(tree.depth for tree in run.trees.trees)
+        depth = max(deepest, min(deepest + MORE_QUESTIONS, int(DEPTH.most)))
     episodes = episodes_for(game, episodes)
     beside = (run.folder or Path("runs", game.name)).resolve()
     target = new_folder(None if out is None else Path(out), beside.parent, f"{beside.name}-repaired")
@@ -66,13 +69,7 @@ def repair(
         summary = Summary(
             game=game.name,
             algorithm=run.trees.made["algorithm"],
-            score=ScoreRecord(
-                name=game.score.name,
-                mean=costs.with_.mean,
-                ci95=costs.with_.ci95,
-                episodes=episodes,
-                lower_is_better=game.score.lower_is_better,
-            ),
+            score=score_record(game, played[1]),
             before=costs.without,
             cost=costs.cost,
             **mended.to_json(obligations),
@@ -81,23 +78,18 @@ def repair(
             out=str(folder),
             command=command,
         )
-        trees = {game.agents[i].name: tree for i, tree in mended.students.items()}
-        note = {key: to_json(summary)[key] for key in NOTED}
-        document = replace(
-            run.trees,
-            trees=tuple(trees[agent.name] for agent in run.trees.agents),
-            made={**run.trees.made, "repair": note},
-            score=summary.score,
-        )
-        repaired = Run(document, path=folder, game=game, expert=expert, workers=run.workers)
-        _write(run, repaired, summary, wanted, folder)
-    return repaired
+        return _written(run, mended.students, summary, wanted, folder)
 
 
 NOTED = ("properties", "changed", "nodes", "smallest", "before", "cost", "version")  # in trees.json, of a summary
 
 
-def _write(run: Run, repaired: Run, summary: Summary, properties: Properties | None, folder: Path) -> None:
+def _written(
+    run: Run, students: Mapping[int, Tree], summary: Summary, properties: Properties | None, folder: Path
+) -> Run:
+    """Write the repaired run; its trees.json comes last."""
+    note = {key: to_json(summary)[key] for key in NOTED}
+    repaired = run.changed(students, folder, made={"repair": note}, score=summary.score)
     settings = None if run.folder is None else run.folder / "settings.json"
     if settings is not None and settings.is_file():
         file.write_whole(folder / "settings.json", settings.read_bytes())
@@ -105,3 +97,4 @@ def _write(run: Run, repaired: Run, summary: Summary, properties: Properties | N
         file.write_whole(folder / "properties.toml", properties.source)
     file.write_whole(folder / "summary.json", encode(summary, indent=1))
     file.save(repaired.trees, folder / "trees.json")
+    return repaired

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import pickle
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from hydraviper.algorithm import Distilled
 from hydraviper.data import InputError
@@ -17,7 +18,7 @@ from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.games import catalogue
 from hydraviper.protocols import Expert, Game
-from hydraviper.records import Iteration, Recipe, Summary, decode, from_json
+from hydraviper.records import Iteration, Recipe, ScoreRecord, Summary, decode, from_json
 from hydraviper.runs import trust
 from hydraviper.runs.opening import Tell, expert_named
 from hydraviper.trees import file
@@ -69,6 +70,19 @@ class Run:
         if path is not None:
             trust.check(path, self._ask)
         return catalogue.make(self.trees.game, parameters)
+
+    def changed(
+        self, students: Mapping[int, Tree], folder: Path, *, made: Mapping[str, Any], score: ScoreRecord
+    ) -> Run:
+        """The run with other trees, which go to a folder of their own."""
+        by_name = {self.game.agents[i].name: tree for i, tree in students.items()}
+        trees = replace(
+            self.trees,
+            trees=tuple(by_name[agent.name] for agent in self.trees.agents),
+            made={**self.trees.made, **made},
+            score=score,
+        )
+        return Run(trees, path=folder, game=self.game, expert=self.expert, workers=self.workers)
 
     @property
     def students(self) -> dict[int, Tree]:
