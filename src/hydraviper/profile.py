@@ -13,7 +13,7 @@ from hydraviper.protocols import Expert, Student
 
 @dataclass(frozen=True)
 class Profile:
-    """Who plays: trees where there are trees, else the expert."""
+    """A policy in which some agents play their student and the others the expert."""
 
     expert: Expert
     students: Mapping[int, Student] = field(default_factory=dict)  # agent -> student

@@ -1,4 +1,4 @@
-"""play(): the only loop that steps a game."""
+"""play(): the loop that steps a game."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from hydraviper.data import InputError, Observations, Rollouts
 from hydraviper.protocols import Game, Policy, SeededPolicy, offers
 
-# Episodes stepped at once: few enough for their observations to stay in the cache, many enough to forget Python.
+# Episodes stepped at once: few enough for their observations to stay in the cache, many enough to hide Python's cost.
 BLOCK = 2048
 
 
@@ -64,7 +64,7 @@ def _by_episode(steps: list[np.ndarray], lengths: np.ndarray) -> np.ndarray:
 
 
 def _seen(game: Game, observations: Observations, episodes: int) -> Observations:
-    """Observations [B, F_i] per agent that are numbers and nobody else's memory; a compiled game has nothing else."""
+    """Checked copies of the observations [B, F_i] per agent; a compiled game's are only checked to be finite."""
     if len(observations) != len(game.agents):
         raise InputError(f"{game.name} showed {len(observations)} observations to {len(game.agents)} agents: one each.")
     checked = []
@@ -77,7 +77,7 @@ def _seen(game: Game, observations: Observations, episodes: int) -> Observations
 
 
 def _plain(game: Game, what: str, array: np.ndarray, shape: tuple[int, ...], kind: type[np.generic]) -> np.ndarray:
-    """An array of the right shape and kind; a copy, since a game may use its own again for the next step."""
+    """A copy of an array with the right shape and type: a game may reuse its own in the next step."""
     if offers(game).compiled:
         return array
     try:
@@ -97,7 +97,7 @@ def _chosen(game: Game, actions: np.ndarray, episodes: int) -> np.ndarray:
 
 
 def check_actions(game: Game, actions: np.ndarray, episodes: int, least: int = 0) -> np.ndarray:
-    """Refuse actions that are not [B, N], whole and an agent's own: they would crash a kernel or mislead a tree."""
+    """Refuse actions that are not whole numbers [B, N] among the agents' own: they could crash a kernel."""
     actions = np.asarray(actions)
     shape = episodes, len(game.agents)
     if actions.shape != shape:

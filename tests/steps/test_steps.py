@@ -274,7 +274,7 @@ def test_influence_is_how_far_an_action_can_push_a_value_down():
             tried.append(task.expert.q(observations, played))
         delta[row] = (best - np.min(tried, axis=0)).mean(axis=0)[list(team)]
     np.testing.assert_allclose(influence, (delta + delta.T) / 2, rtol=1e-4)
-    assert any("20 rollouts of the expert" in note for note in task.ledger.notes)
+    assert any("20 rollouts beyond the budget" in note for note in task.ledger.notes)
     percent = partition._percentiles(influence)
     others = percent[~np.eye(3, dtype=bool)]
     assert (others.min(), others.max()) == (0, 100)

@@ -1,4 +1,4 @@
-"""Whether weights can be had in reasonable time: joint actions are a power of the team, and nobody likes to wait."""
+"""Refuses teams with too many joint actions to weigh: their number grows exponentially with the team."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hydraviper.protocols import ValuesJointly
 from hydraviper.steps.resample import Weighted
 from hydraviper.steps.task import Task
 
-TRIED = 2_000  # joint actions, at most, that are valued to see how long one takes
-ROWS = 16  # samples of the trial
+TRIED = 2_000  # joint actions that are valued, at most, to time one of them
+ROWS = 16  # samples of that trial
 
 
 def check(task: Task, teams: tuple[Team, ...], resample: Any) -> None:
-    """Refuse teams with more joint actions than the settings allow, where the expert looks at each of them."""
+    """Refuse teams with more joint actions than the settings allow, where the expert values each of them."""
     if not isinstance(resample, Weighted) or not (isinstance(task.expert, ValuesJointly) and task.expert.joint):
         return
     most, team = max((resample.joint_actions(task, team), team) for team in teams)
@@ -35,7 +35,7 @@ def check(task: Task, teams: tuple[Team, ...], resample: Any) -> None:
 
 
 def _seconds(task: Task, team: Team) -> float:
-    """How long the value of one joint action takes to all members, from a few of them tried."""
+    """Seconds that an expert takes to value one joint action of one sample, from a short trial."""
     counts = [len(task.game.agents[i].actions) for i in team]
     movers = next(k for k in range(len(team), 0, -1) if math.prod(counts[:k]) <= TRIED or k == 1)
     draws = np.random.default_rng(0)
@@ -50,7 +50,7 @@ def _seconds(task: Task, team: Team) -> float:
 
 
 def _in_words(seconds: float) -> str:
-    """A length of time that people can picture, roughly."""
+    """A rough duration in words."""
     for size, unit in ((86_400 * 365, "years"), (86_400, "days"), (3_600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"about {round(seconds / size):,} {unit}"

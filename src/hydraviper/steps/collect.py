@@ -1,4 +1,4 @@
-"""Training rollouts: students play, the expert relabels (Algorithm 3, TR-A), and the baselines' ways."""
+"""Training rollouts: students play and the expert relabels (Algorithm 3, TR-A); also the baselines' ways."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hydraviper.steps.task import Task
 
 
 def adaptive(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float) -> int:
-    """TR-A: as many rollouts as the last resampling dropped, while the budget lasts; the warm-up is free."""
+    """TR-A: as many rollouts as the last resampling dropped, while the budget lasts; the warm-up is not charged."""
     settings, spent = task.settings, task.ledger.rollouts
     if iteration == 1:
         return _warm_up(task, datasets, profile)
@@ -27,7 +27,7 @@ def adaptive(task: Task, datasets: Sequence[Dataset], profile: Profile, iteratio
 def uniform_after_warm_up(
     task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float
 ) -> int:
-    """TR-A's free warm-up, then the same share of the whole budget in every iteration: as many rollouts as TR-A has."""
+    """TR-A's warm-up, then equal shares of the whole budget: as many rollouts as TR-A, evenly spread."""
     if iteration == 1:
         return _warm_up(task, datasets, profile)
     count = _part(task.settings.train_budget, iteration - 1, task.settings.iterations - 1)
@@ -37,7 +37,7 @@ def uniform_after_warm_up(
 
 
 def uniform(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float) -> int:
-    """Students roll out together: the same share of the budget in every iteration, the expert's first one included."""
+    """Students play together: equal shares of the budget, the expert's first iteration included."""
     count = _share(task, iteration, 0, 1)
     task.ledger.rollouts["warmup" if iteration == 1 else "train"] += count
     _play_and_relabel(task, datasets, profile, iteration, count)
@@ -47,21 +47,21 @@ def uniform(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration
 def each_among_experts(
     task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float
 ) -> int:
-    """Every team plays its part of the uniform share, everybody else being the expert (IVIPER, MAVIPER)."""
+    """Each team plays its part of the share among experts for everybody else (IVIPER, MAVIPER)."""
     total = 0
     for number, dataset in enumerate(datasets):
         count = _share(task, iteration, number, len(datasets))
         total += count
-        own = {i: student for i, student in profile.students.items() if i in dataset.team}
+        members = {i: student for i, student in profile.students.items() if i in dataset.team}
         task.ledger.rollouts["warmup" if iteration == 1 else "train"] += count
         _play_and_relabel(
-            task, [dataset], Profile(profile.expert, own), iteration + number * task.settings.iterations, count
+            task, [dataset], Profile(profile.expert, members), iteration + number * task.settings.iterations, count
         )
     return total
 
 
 def by_expert(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float) -> int:
-    """The whole budget at once, by the expert (imitation)."""
+    """The expert plays the whole budget at once (imitation)."""
     count = task.settings.train_budget
     task.ledger.rollouts["train"] += count
     _play_and_relabel(task, datasets, Profile(task.expert), iteration, count)
@@ -69,21 +69,21 @@ def by_expert(task: Task, datasets: Sequence[Dataset], profile: Profile, iterati
 
 
 def _share(task: Task, iteration: int, team: int, teams: int) -> int:
-    """One team's rollouts in one iteration: equal parts of the budget, the larger ones first, at least one at first."""
+    """One team's rollouts in one iteration: equal parts of the budget, the larger ones first, the first at least 1."""
     budget, iterations = task.settings.train_budget, task.settings.iterations
     if budget < teams:
         raise InputError(f"--train-budget must be at least {teams} here, a rollout for each team, not {budget}.")
-    own = -(-(budget - team) // teams)  # all teams' parts add up to the budget
-    return _part(own, iteration, iterations)
+    team_budget = -(-(budget - team) // teams)  # all teams' parts add up to the budget
+    return _part(team_budget, iteration, iterations)
 
 
 def _part(budget: int, iteration: int, iterations: int) -> int:
-    """What one iteration has of a budget: equal parts, the larger ones first."""
+    """One iteration's part of a budget: equal parts, the larger ones first."""
     return -(-budget * iteration // iterations) - -(-budget * (iteration - 1) // iterations)
 
 
 def _warm_up(task: Task, datasets: Sequence[Dataset], profile: Profile) -> int:
-    """K_train rollouts of the expert, beside the budget."""
+    """K_train rollouts of the expert, not charged to the budget."""
     count = task.settings.rollouts_per_iteration
     task.ledger.rollouts["warmup"] += count
     _play_and_relabel(task, datasets, profile, 1, count)

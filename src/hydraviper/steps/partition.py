@@ -1,4 +1,4 @@
-"""Partition: agents into teams (the paper's algorithm of agent graph clustering), so that joint actions stay few."""
+"""Partition: agents into teams by clustering their graph (Algorithm 4), so that a team has few joint actions."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from hydraviper.protocols import offers
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 from hydraviper.steps.task import Task
 
-DISTANCE_STEPS = 1000  # of the expert's rollouts, for the influence of agents on each other's values
-DISTANCE_ROLLOUTS = 20  # at most
+DISTANCE_STEPS = 1000  # steps of the expert's rollouts that measure how agents influence each other's values
+DISTANCE_ROLLOUTS = 20  # rollouts for them, at most
 _NEEDS_CRITIC = (
-    "--partition {} asks how agents move each other's values, and this expert's are local, each its own agent's "
-    "affair: fit joint critics with `hydraviper critic` and pass that file with --expert."
+    "--partition {} asks how agents influence each other's values, but this expert's values are local: each depends on "
+    "its agent's own action alone. Fit joint critics with `hydraviper critic` and pass that file with --expert."
 )
 
 
 def by_settings(task: Task) -> tuple[Team, ...]:
-    """The game's own teams, each cut into `teams` by the settings' method."""
+    """The game's own teams, each split into `teams` by the settings' method."""
     method = METHODS[task.settings.partition]
     return tuple(part for team in task.game.teams for part in method(task, team))
 
 
 def alone(task: Task) -> tuple[Team, ...]:
-    """Every distilled agent by itself (IVIPER, VIPER)."""
+    """Every distilled agent as a team of its own (IVIPER, VIPER)."""
     return tuple((i,) for team in task.game.teams for i in team)
 
 
 def natural(task: Task) -> tuple[Team, ...]:
-    """The game's own teams, whatever the settings say (MAVIPER)."""
+    """The game's own teams (MAVIPER)."""
     return task.game.teams
 
 
@@ -45,14 +45,14 @@ def keep(task: Task, team: Team) -> list[Team]:
 
 
 def contiguous(task: Task, team: Team) -> list[Team]:
-    """Runs of neighbours in the game's own order, the larger ones last."""
+    """Consecutive agents in the game's order, larger teams last."""
     _check_size(task, team)
     bounds = np.linspace(0, len(team), task.settings.teams + 1).astype(int)
     return [team[start:stop] for start, stop in pairwise(bounds)]
 
 
 def at_random(task: Task, team: Team) -> list[Team]:
-    """Every agent to a random team; no team stays empty."""
+    """Every agent in a random team; no team is empty."""
     _check_size(task, team)
     draws = generator(task.settings.seed, Purpose.PARTITION, team[0])
     labels = np.append(
@@ -74,14 +74,14 @@ def graph_metis(task: Task, team: Team) -> list[Team]:
 
 
 def marginal_metis(task: Task, team: Team) -> list[Team]:
-    """METIS on how much agents move each other's values, rescaled to percentiles (METIS needs whole numbers)."""
+    """METIS on how much agents influence each other's values, scaled to whole numbers from 0 to 100."""
     _check_size(task, team)
     percent = _percentiles(_influence(task, team))
     return _metis(task, team, np.maximum(percent, 1) * ~np.eye(len(team), dtype=bool))
 
 
 def marginal_kmeans(task: Task, team: Team) -> list[Team]:
-    """k-means on each agent's row of the same percentiles; to itself, an agent is as near as the nearest pair."""
+    """k-means on each agent's row of the same numbers; an agent's influence on itself counts as 100."""
     from sklearn.cluster import KMeans
 
     _check_size(task, team)
@@ -93,17 +93,17 @@ def marginal_kmeans(task: Task, team: Team) -> list[Team]:
 
 
 def _influence(task: Task, team: Team) -> np.ndarray:
-    """1 / d(i, j), [A, A]: how far one agent's action can push down the other's value, mean of both ways and all steps.
+    """1 / d(i, j), [A, A]: how much one agent's action can lower the other's value, mean of both ways and all steps.
 
-    The paper's d is the expectation of 2 / (delta_ij + delta_ji). An action that happens to be the worst for the
-    other has delta 0, and a single step where both are makes that infinite: here d is 1 over the expectation.
+    The paper's d is the expectation of 2 / (delta_ij + delta_ji). Where each agent's action already is the worst for
+    the other, that is infinite, and one such step suffices. So here d is 1 over the expectation of the deltas.
     """
     if isinstance(task.expert, LocalQExpert):
         raise InputError(_NEEDS_CRITIC.format(task.settings.partition))
     count = min(DISTANCE_ROLLOUTS, max(4, -(-DISTANCE_STEPS // task.game.horizon)))
     seeds = rollout_seeds(task.settings.seed, Purpose.PARTITION, 0, count)
     observations = task.engine.play(Profile(task.expert), seeds, record=True).observations or ()
-    task.ledger.note(f"{count} rollouts of the expert more than the budget told who influences whom.")
+    task.ledger.note(f"The expert played {count} rollouts beyond the budget to measure who influences whom.")
     actions = task.expert.act(observations)
     best = task.expert.q(observations, actions)
     delta = np.array(
@@ -134,7 +134,7 @@ def _metis(task: Task, team: Team, weights: np.ndarray) -> list[Team]:
     neighbours = [np.flatnonzero(row) for row in weights]
     starts = np.cumsum([0, *map(len, neighbours)])
     edges = np.concatenate(neighbours).astype(int)
-    edge_weights = np.concatenate([row[own] for row, own in zip(weights, neighbours, strict=True)]).astype(int)
+    edge_weights = np.concatenate([row[near] for row, near in zip(weights, neighbours, strict=True)]).astype(int)
     _, labels = pymetis.part_graph(
         task.settings.teams,
         pymetis.CSRAdjacency(starts.tolist(), edges.tolist()),

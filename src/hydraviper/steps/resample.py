@@ -1,7 +1,7 @@
 """Resampling: weigh samples by what a wrong action costs (Algorithm 2, C-Q), and the baselines' weights.
 
-A weight depends on the expert and the observation alone (Theorem 1), so each is computed once. Drawing as many rows
-as there are, with replacement, is drawing how often each row is taken: counts, which the tree takes as weights.
+A weight depends on the expert and the observation alone (Theorem 1), so each is computed once. Instead of drawing as
+many rows as there are, with replacement, we draw how often each row is taken, and trees take these counts as weights.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def resample(
 ) -> tuple[np.ndarray, float]:
     """Counts [A, S] of how often each member's tree takes each sample, and how many rollouts were dropped.
 
-    With `evenly` all samples are drawn alike, and the weights only say how many rollouts to drop.
+    With `evenly`, all samples have the same chance, and the weights only decide how many rollouts are dropped.
     """
     new = slice(len(dataset.weights), len(dataset))
     if new.start < new.stop:
         weights = weigh(task, dataset, new)  # line 1
         if not np.isfinite(weights).all():
             raise InputError("the expert valued a joint action with something that is not a number: train it again.")
-        dataset.add_weights(np.maximum(weights, 0))  # a network's own action is not always its critic's best
+        dataset.add_weights(np.maximum(weights, 0))  # an actor's action is not always its critic's best
     dropped = _dropped_rollouts(task, dataset)  # line 2
     draws = generator(task.settings.seed, Purpose.RESAMPLE, iteration, dataset.team[0])
     columns = np.ones((1, len(dataset))) if evenly else dataset.weights.T
@@ -71,7 +71,7 @@ def joint_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
 
 
 def range_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
-    """IVIPER as its authors' code has it: each member's best own action minus its worst, [rows, A]."""
+    """IVIPER as in its authors' code: the value of each member's best action minus that of its worst, [rows, A]."""
     observations, actions = _part(dataset, rows)
     spread = []
     for i in dataset.team:
@@ -81,10 +81,10 @@ def range_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
 
 
 def averaged_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
-    """MAVIPER as its authors' code has it: values are averaged over the others' actions first, [rows, A].
+    """MAVIPER as in its authors' code: values are averaged over the others' actions first, [rows, A].
 
-    So the expert's actions, too, are judged against others that may do anything, and the team's worst joint action is
-    the one that is worst on average. Without others this is `joint_weights`.
+    So the expert's actions, too, are valued against others that act in any way, and the team's worst joint action is
+    the worst on average. Without others this is `joint_weights`.
     """
     observations, actions = _part(dataset, rows)
     others = tuple(i for i in range(len(task.game.agents)) if i not in dataset.team)
@@ -123,7 +123,7 @@ def _of_members(task: Task, team: Team) -> int:
     return max(len(task.game.agents[i].actions) for i in team)
 
 
-VALUED: dict[Weigh, Callable[[Task, Team], int]] = {  # how many joint actions a weight looks at
+VALUED: dict[Weigh, Callable[[Task, Team], int]] = {  # how many joint actions are valued for one weight
     team_weights: _of_team,
     own_weights: _of_members,
     joint_weights: _of_everybody,
@@ -134,7 +134,7 @@ VALUED: dict[Weigh, Callable[[Task, Team], int]] = {  # how many joint actions a
 
 @dataclass(frozen=True)
 class Weighted:
-    """Resampling by one kind of weights, as a step of a variant."""
+    """Resampling by one kind of weights: a step of a variant."""
 
     weigh: Weigh
     evenly: bool = False
@@ -144,7 +144,7 @@ class Weighted:
         return resample(task, dataset, iteration, self.weigh, self.evenly)
 
     def joint_actions(self, task: Task, team: Team) -> int:
-        """How many joint actions an expert that enumerates them has to value for each sample."""
+        """How many joint actions an expert without a shortcut values for each sample."""
         return VALUED[self.weigh](task, team)
 
 
@@ -158,7 +158,7 @@ def _part(dataset: Dataset, rows: slice) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def _dropped_rollouts(task: Task, dataset: Dataset) -> int:
-    """K_drop: how many rollouts the samples with a weight of at most epsilon make up."""
+    """K_drop: the samples with a weight of at most epsilon, counted in rollouts."""
     weights = dataset.weights.min(axis=1)
     if task.settings.drop_threshold is not None:
         epsilon = task.settings.drop_threshold

@@ -1,8 +1,7 @@
-"""Selection: which iteration's trees (Algorithm 4 of the paper's text, VR-UCB), and better ways to spend the rollouts.
+"""Selection: which iteration's trees to keep (VR-UCB), and better ways to spend the validation rollouts.
 
-Every way returns the student with the best mean worth, which is the score that people read, and never plays more
-rollouts than the budget. The k-th rollout of every student has the same seed, so that students are compared on the
-same episodes.
+Every way returns the student with the best mean worth, which is the reported score, within the validation budget. The
+k-th rollout of every student has the same seed, so that students are compared on the same episodes.
 """
 
 from __future__ import annotations
@@ -21,16 +20,14 @@ from hydraviper.steps.task import Task
 
 Students = dict[int, Student]
 LEAST_IN_A_RACE = 8  # rollouts per student on average; with fewer, luck alone would decide the first round
-PULLS_AT_ONCE = 16  # pulls under way together; a number of its own, so that workers do not change the result
-
-
-NORMAL_SCALE = 16  # times the variance, as UCB1-Normal has it
-EXPERT_SHARE = 20  # one in so many validation rollouts tells how much the expert's returns vary
+PULLS_AT_ONCE = 16  # pulls per batch, whatever the number of workers, so that workers do not change the result
+NORMAL_SCALE = 16  # UCB1-Normal's factor of the variance
+EXPERT_SHARE = 20  # one in 20 validation rollouts measures the variance of the expert's returns
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen student, and what is known about each."""
+    """The chosen student, and what validation says about each."""
 
     chosen: int  # index into the students
     means: list[float | None]  # mean worth, see `worth`
@@ -40,9 +37,8 @@ class Choice:
 def worth(game: Game, team: Team, returns: np.ndarray) -> np.ndarray:
     """What episodes are worth to a team, [E, N] -> [E]: its part of the score, higher is better, per step.
 
-    Where the score counts all members alike, that is their mean return by the horizon: a constant, so that episodes
-    which end early are worth what they paid. A team that the score leaves out, or counts against another, is judged
-    by its own returns.
+    Where the score weighs all members alike, this is their mean return divided by the horizon, also for episodes that
+    end early. A team that the score leaves out, or counts against another, is judged by its own returns.
     """
     signed = np.array(game.score.weights) * (-1.0 if game.score.lower_is_better else 1.0)
     own = signed[list(team)]
@@ -52,11 +48,11 @@ def worth(game: Game, team: Team, returns: np.ndarray) -> np.ndarray:
 
 
 class Arms:
-    """Students whose worth is being estimated."""
+    """Students whose mean worth is being estimated, as arms of a bandit."""
 
     def __init__(self, task: Task, team: Team, students: Sequence[Students]) -> None:
         self.task, self.team = task, team
-        self.profiles = [Profile(task.expert, own) for own in students]
+        self.profiles = [Profile(task.expert, members) for members in students]
         self.count = np.zeros(len(students), np.int64)
         self.beside = 0  # rollouts of the budget that no student played
         self.sum = np.zeros(len(students))
@@ -76,7 +72,7 @@ class Arms:
         return self.task.settings.valid_budget - int(self.count.sum()) - self.beside
 
     def pull(self, arms: Sequence[int], times: int) -> None:
-        """Play each of the arms `times` more."""
+        """Play `times` more rollouts of each of the arms."""
         seed, agent = self.task.settings.seed, self.team[0]
         seeds = [rollout_seeds(seed, Purpose.SELECT, agent, times, int(self.count[arm])) for arm in arms]
         for arm, rollouts in zip(
@@ -89,7 +85,7 @@ class Arms:
         self.task.ledger.rollouts["valid"] += times * len(arms)
 
     def expert_variance(self, times: int) -> float:
-        """How much the expert's own worth varies, from some rollouts of the budget."""
+        """The variance of the expert's worth, from some rollouts of the budget."""
         seeds = rollout_seeds(self.task.settings.seed, Purpose.SELECT, self.team[0], times)
         (played,) = self.task.engine.play_many([Profile(self.task.expert)], [seeds])
         self.beside += times
@@ -97,18 +93,18 @@ class Arms:
         return float(worth(self.task.game, self.team, played.returns).var(ddof=1))
 
     def choice(self) -> Choice:
-        """The best mean so far."""
+        """The arm with the best mean so far."""
         means = [float(mean) if count else None for mean, count in zip(self.mean, self.count, strict=True)]
         return Choice(int(np.argmax(self.mean)), means, self.count.tolist())
 
 
 def by_settings(task: Task, team: Team, students: Sequence[Students]) -> Choice:
-    """Choose by the settings' way of selection."""
+    """The way of selection that the settings name."""
     return WAYS[task.settings.selection](task, team, students)
 
 
 def race(task: Task, team: Team, students: Sequence[Students]) -> Choice:
-    """Successive halving on paired returns: all that are left play the same new seeds, the better half stays."""
+    """Successive halving: the remaining students play the same new seeds, and the better half stays."""
     arms = Arms(task, team, students)
     if len(arms) == 1:
         return arms.choice()
@@ -125,12 +121,12 @@ def race(task: Task, team: Team, students: Sequence[Students]) -> Choice:
 
 
 def ucb1(task: Task, team: Team, students: Sequence[Students]) -> Choice:
-    """VR-UCB: a few rollouts each, then the highest upper confidence bound, until the budget is spent."""
+    """VR-UCB: a few rollouts each, then the highest upper confidence bound each time, until the budget is spent."""
     return _ucb(Arms(task, team, students), task.settings.ucb_scale)
 
 
 def ucb1_expert(task: Task, team: Team, students: Sequence[Students]) -> Choice:
-    """VR-UCB with a c from rollouts of the expert: as many times their variance as UCB1-Normal takes of a student's."""
+    """VR-UCB with c = 16 times the variance of the expert's worth, the factor of UCB1-Normal."""
     arms = Arms(task, team, students)
     rollouts = min(task.settings.rollouts_per_iteration, task.settings.valid_budget // EXPERT_SHARE)
     if rollouts < 2 or len(arms) == 1:
@@ -154,7 +150,7 @@ def _ucb(arms: Arms, c: float) -> Choice:
 
 
 def ucb1_normal(task: Task, team: Team, students: Sequence[Students]) -> Choice:
-    """UCB1-Normal (Auer et al. 2002): the bound is as wide as the student's own returns vary."""
+    """UCB1-Normal (Auer et al. 2002): the width of the bound follows the variance of the student's own returns."""
     arms = Arms(task, team, students)
     if len(arms) == 1:
         return arms.choice()
@@ -184,7 +180,7 @@ def uniform(task: Task, team: Team, students: Sequence[Students]) -> Choice:
 
 
 def _screened(arms: Arms, least: int = 1) -> list[int]:
-    """All arms; if there are not `least` rollouts for each, fewer arms, evenly spaced, the last included."""
+    """All arms; or, without `least` rollouts for each, fewer arms, evenly spaced, the last included."""
     if arms.left >= least * len(arms):
         return list(range(len(arms)))
     affordable = max(arms.left // least, min(2, arms.left))
@@ -198,7 +194,7 @@ def _screened(arms: Arms, least: int = 1) -> list[int]:
 
 
 def _warm_up(arms: Arms, pulls: int) -> None:
-    """The first rollouts of every arm; fewer when the paper's number would eat more than half of the budget."""
+    """The first rollouts of every arm; fewer where the paper's number would take more than half of the budget."""
     running = _screened(arms)
     affordable = max(1, arms.left // (2 * len(running)))
     if pulls > affordable:
@@ -210,7 +206,7 @@ def _warm_up(arms: Arms, pulls: int) -> None:
 
 
 def _pull_highest(arms: Arms, bound: Callable[[np.ndarray], np.ndarray]) -> None:
-    """Pull a small batch of arms, each the highest by its bound, counting the pulls under way."""
+    """Pull a small batch: each time the arm with the highest bound, given the pulls chosen so far."""
     count = arms.count.astype(float)
     chosen: dict[int, int] = {}
     for _ in range(min(PULLS_AT_ONCE, arms.left)):

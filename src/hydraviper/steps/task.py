@@ -1,4 +1,4 @@
-"""What every step is given."""
+"""The input of every step."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hydraviper.verify.constraints import Constraints
 
 @dataclass(frozen=True)
 class Task:
-    """A game to learn, an expert to learn from, a place to play, settings, and a ledger to keep."""
+    """The game, the expert to learn from, the engine that plays, the settings, and the ledger of rollouts and times."""
 
     game: Game
     expert: Expert
     engine: Engine
     settings: Settings
     ledger: Ledger
-    constraints: Constraints | None = None  # what every student must keep to
+    constraints: Constraints | None = None  # that every student must satisfy

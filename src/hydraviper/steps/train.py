@@ -50,9 +50,9 @@ def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int
     if task.constraints is None:
         return dict(grown(dataset.team, {}))
     # obligations about the team as a whole are enforced only where its trees do not happen to keep them
-    own, joint = task.constraints.joint(dataset.team)
+    team_obligations, joint = task.constraints.joint(dataset.team)
     trees = grown(dataset.team, _bounds(task, dataset, joint))
-    while broken := task.constraints.broken(own - joint, trees):
+    while broken := task.constraints.broken(team_obligations - joint, trees):
         joint |= broken
         keepers = {task.constraints.keeper(number) for number in broken}
         trees |= grown(keepers, _bounds(task, dataset, joint))
@@ -77,13 +77,13 @@ def _ensembles(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int)
 
 
 def on_a_share(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
-    """One tree per member on the part of the data that the authors of IVIPER train on; the rest is left out."""
+    """One tree per member on a random part of the data, as the authors of IVIPER do (`training_share`)."""
     draws = generator(task.settings.seed, Purpose.TRAIN, iteration, dataset.team[0])
     return independent(task, dataset, _share(task, counts, draws), iteration)
 
 
 def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
-    """MAVIPER's joint training: trees grow level by level, each node keeping the samples its team can get right."""
+    """MAVIPER's joint training: trees grow level by level; each node keeps the samples that the team can get right."""
     if task.settings.learner != "tree":
         raise InputError(
             f"trees that grow together are single trees: choose --learner tree, not {task.settings.learner}."
@@ -104,14 +104,14 @@ def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -
 
 
 def with_classifier(classifier: Any) -> Train:
-    """Train any scikit-learn classifier instead; a decision tree comes back as one of ours."""
+    """Train any scikit-learn classifier instead; a decision tree becomes one of ours."""
 
     def train(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:
         from sklearn.base import clone
 
         students: dict[int, Student] = {}
         for member, i in enumerate(dataset.team):
-            # rows as often as they were drawn: not every classifier knows weights
+            # repeat rows as often as they were drawn: not every classifier takes weights
             drawn = np.repeat(np.arange(len(dataset)), counts[member].astype(int))
             model: Any = clone(classifier)
             model.fit(dataset.observations[i][drawn], dataset.actions[drawn, i])
@@ -125,7 +125,7 @@ def with_classifier(classifier: Any) -> Train:
 
 
 def _each(task: Task, items: Sequence[int], work: Callable[[int], Any]) -> list[Any]:
-    """The work on each item, in threads where the engine has them."""
+    """The results of the work on each item, in threads if the engine has workers."""
     workers = getattr(task.engine, "workers", 1)
     if workers == 1 or len(items) == 1:
         return [work(item) for item in items]
@@ -144,36 +144,36 @@ def asked(task: Task, agent: int) -> tuple[Derived, ...]:
 
 
 def _share(task: Task, counts: np.ndarray, draws: np.random.Generator) -> np.ndarray:
-    """The counts [A, S] of a random part of the samples, none of the others; all where nothing would be left."""
+    """The counts [A, S] with 0 for all but a random part of the samples; unchanged where nothing would be left."""
     kept = draws.random(counts.shape[1]) < task.settings.training_share
     return np.stack([member * kept if (member * kept).any() else member for member in counts])
 
 
 def _bounds(task: Task, dataset: Dataset, joint: frozenset[int] | None = None) -> dict[int, Bounds]:
-    """What the members' trees must keep to, with some of the joint obligations, for those that are constrained."""
+    """The bounds on the members' trees, with some of the joint obligations, for members that are constrained."""
     if task.constraints is None:
         return {}
     task.constraints.assign(dataset.observations, dataset.actions)
     size = task.settings.depth, task.settings.most_leaves
     bounds = {i: task.constraints.bounds(i, asked(task, i), *size, joint) for i in dataset.team}
-    return {i: own for i, own in bounds.items() if own is not None}
+    return {i: bound for i, bound in bounds.items() if bound is not None}
 
 
 def _mended(task: Task, dataset: Dataset, students: Mapping[int, Student]) -> dict[int, Student]:
-    """Trees that were grown without regard to constraints, changed as little as makes them keep those."""
-    made = dict(students)
+    """Trees that were grown without regard to constraints, mended to satisfy them."""
+    mended = dict(students)
     for i, bounds in _bounds(task, dataset).items():
         tree = students[i]
         if isinstance(tree, Tree):
-            made[i] = mend(bounds, tree, dataset.observations[i], task.settings.depth)
-    return made
+            mended[i] = mend(bounds, tree, dataset.observations[i], task.settings.depth)
+    return mended
 
 
 def _binned(task: Task, dataset: Dataset) -> dict[int, Bins]:
-    """The members' observations as bins; only rows that came since the last call are binned."""
+    """The members' observations as bins; only rows that are new since the last call are binned."""
     extra = {i: asked(task, i) for i in dataset.team}
     sizes = {i: dataset.observations[i].shape[1] + len(extra[i]) for i in dataset.team}
     bins = dataset.scratch.setdefault("bins", {i: Bins(size) for i, size in sizes.items()})
-    for i, own in bins.items():
-        own.append(extend(dataset.observations[i][len(own) :], extra[i]))
+    for i, columns in bins.items():
+        columns.append(extend(dataset.observations[i][len(columns) :], extra[i]))
     return bins
