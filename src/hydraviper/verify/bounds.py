@@ -20,7 +20,8 @@ from hydraviper.expressions.expression import All
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.verify.obligations import Obligation, Obligations
 from hydraviper.verify.prover.deadline import Deadline, OutOfTime
-from hydraviper.verify.prover.frames import Formula, FrameBuilder
+from hydraviper.verify.prover.forms import Formula
+from hydraviper.verify.prover.frames import FrameBuilder
 from hydraviper.verify.prover.proof import encode, find
 from hydraviper.verify.prover.regions import Region, divide
 from hydraviper.verify.world import World

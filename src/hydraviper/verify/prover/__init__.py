@@ -1,5 +1,6 @@
 """The prover: interval narrowing over float32 boxes, and z3 for what that leaves open.
 
+forms.py     linear forms over columns of numbers, and formulas of them
 frames.py    an obligation, facts and trees as columns, linear forms and links
 regions.py   regions of a frame: narrowed, divided along choices and leaves, searched for a point
 solver.py    z3 for regions that narrowing cannot settle

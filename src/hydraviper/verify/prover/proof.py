@@ -18,7 +18,8 @@ from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.verify import meaning
 from hydraviper.verify.obligations import Obligation, Obligations, ShapeLimits
 from hydraviper.verify.prover.deadline import Deadline, OutOfTime
-from hydraviper.verify.prover.frames import Formula, Frame, FrameBuilder, leaf_boxes
+from hydraviper.verify.prover.forms import Formula
+from hydraviper.verify.prover.frames import Frame, FrameBuilder, leaf_boxes
 from hydraviper.verify.prover.regions import Box, Region, divide
 from hydraviper.verify.prover.solver import quick, thorough
 from hydraviper.verify.verdicts import BROKEN, HOLDS, NOWHERE, UNDECIDED, Counterexample, Verdict

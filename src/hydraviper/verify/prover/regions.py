@@ -13,7 +13,8 @@ import numba as nb
 import numpy as np
 
 from hydraviper.verify.prover.deadline import Deadline
-from hydraviper.verify.prover.frames import STEP, TINY, Formula, Frame
+from hydraviper.verify.prover.forms import Formula
+from hydraviper.verify.prover.frames import STEP, TINY, Frame
 
 _ROUNDS = 25
 _SAFE = 1e-12  # relative to the largest sum: far more than the rounding of double precision

@@ -11,7 +11,8 @@ import numpy as np
 
 from hydraviper.data import InputError
 from hydraviper.verify.prover.deadline import Deadline, OutOfTime
-from hydraviper.verify.prover.frames import LINK_KINDS, STEP, TINY, LinearForm
+from hydraviper.verify.prover.forms import LinearForm
+from hydraviper.verify.prover.frames import LINK_KINDS, STEP, TINY
 from hydraviper.verify.prover.regions import Region, pick
 
 MOST_SECONDS = 10.0  # for one question to z3, however much time is left
