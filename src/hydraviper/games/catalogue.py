@@ -40,8 +40,8 @@ def make(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
 
 def completed(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that a file recorded, with those that did not exist yet as they were played at the time."""
-    known = inspect.signature((GAMES | FAMILIES)[name]).parameters if name in GAMES | FAMILIES else {}
-    return {**{key: value for key, value in traffic_options.BEFORE.items() if key in known}, **parameters}
+    accepted = inspect.signature((GAMES | FAMILIES)[name]).parameters if name in GAMES | FAMILIES else {}
+    return {**{key: value for key, value in traffic_options.BEFORE.items() if key in accepted}, **parameters}
 
 
 def named_file(spec: str, parameters: Mapping[str, Any] | None = None) -> Path | None:
@@ -60,12 +60,12 @@ def read(spec: str, parameters: Mapping[str, Any] | None = None) -> tuple[str, d
         raise InputError(
             f"there is no game {name!r}: {f'did you mean {close[0]}?' if close else f'choose one of {choices}.'}"
         )
-    known = inspect.signature(makers[name]).parameters
-    options = {**_parse(name, text, known), **(parameters or {})}
-    if unknown := [key for key in options if key not in known]:
-        raise InputError(f"{name} has no parameter {unknown[0]!r}: it knows {', '.join(known)}.")
-    if name in FAMILIES and next(iter(known)) not in options:
-        raise InputError(f"{name} needs a {next(iter(known))}: write {EXAMPLES[name]}.")
+    accepted = inspect.signature(makers[name]).parameters
+    options = {**_parse(name, text, accepted), **(parameters or {})}
+    if unknown := [key for key in options if key not in accepted]:
+        raise InputError(f"{name} has no parameter {unknown[0]!r}: it knows {', '.join(accepted)}.")
+    if name in FAMILIES and next(iter(accepted)) not in options:
+        raise InputError(f"{name} needs a {next(iter(accepted))}: write {EXAMPLES[name]}.")
     return name, options
 
 
@@ -74,25 +74,25 @@ def maker(game: Game) -> Callable[[], Game]:
     return partial(make, game.name, dict(game.parameters))
 
 
-def _parse(name: str, text: str, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+def _parse(name: str, text: str, accepted: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
     """Read `agents=4,physics=mpe2`, with the types of the parameters' defaults; a family's subject comes first."""
     options: dict[str, Any] = {}
     parts = list(filter(None, text.split(",")))
-    if name in FAMILIES and parts and ("=" not in parts[0] or parts[0].partition("=")[0] not in known):
-        options[next(iter(known))] = parts.pop(0)
+    if name in FAMILIES and parts and ("=" not in parts[0] or parts[0].partition("=")[0] not in accepted):
+        options[next(iter(accepted))] = parts.pop(0)
     for part in parts:
         key, equals, value = part.partition("=")
-        if key not in known:
-            raise InputError(f"{name} has no parameter {key!r}: it knows {', '.join(known)} (as name=value).")
+        if key not in accepted:
+            raise InputError(f"{name} has no parameter {key!r}: it knows {', '.join(accepted)} (as name=value).")
         if not equals or key in options:
             problem = "is given twice" if key in options else "has no value"
             raise InputError(f"{name}'s {key} {problem}: write {key}=VALUE once.")
-        default = known[key].default
+        default = accepted[key].default
         kind = str if default is inspect.Parameter.empty else type(default)
         try:
             options[key] = kind(value)
         except ValueError:
-            if "str" in str(known[key].annotation):  # a number or a word
+            if "str" in str(accepted[key].annotation):  # a number or a word
                 options[key] = value
                 continue
             words = {int: "a whole number", float: "a number"}.get(kind, f"of type {kind.__name__}")

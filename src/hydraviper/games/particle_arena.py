@@ -46,10 +46,10 @@ def _departure(e, views, played, changed, nodes, threshold, starts, terms):
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
-def _restore(e, t, landmarks, goals, states, place, goal, position, velocity, total):
+def _restore(e, t, landmarks, goals, states, spots, goal, position, velocity, total):
     """Copy an episode's landmarks and goal, where its agents were before a step, and what they had got until then."""
     for k in range(landmarks.shape[1]):
-        place[0, k, 0], place[0, k, 1] = landmarks[e, k, 0], landmarks[e, k, 1]
+        spots[0, k, 0], spots[0, k, 1] = landmarks[e, k, 0], landmarks[e, k, 1]
     goal[0] = goals[e]
     for i in range(total.shape[0]):
         for d in range(2):
@@ -100,7 +100,7 @@ def play_changed(
     first, second, third = np.empty_like(b0), np.empty_like(b1), np.empty_like(b2)
     index, scale = lists(w0.shape[0], w1.shape[0], w2.shape[0])
     position, velocity, force = np.empty((1, agents, 2)), np.empty((1, agents, 2)), np.empty((agents, 2))
-    place, goal = np.empty((1, landmarks.shape[1], 2)), np.empty(1, np.int64)
+    spots, goal = np.empty((1, landmarks.shape[1], 2)), np.empty(1, np.int64)
     seen, spied = np.empty((team, views.shape[1]), np.float32), np.empty((1, w0.shape[0]), np.float32)
     seen_by_episode, spied_row = seen.reshape(team, 1, views.shape[1]), spied[0]
     actions, rewards, distance = np.zeros((1, agents), np.int64), np.zeros((1, agents)), np.zeros(1)
@@ -109,24 +109,24 @@ def play_changed(
         start = 0 if fresh else _departure(e, views, played, changed, nodes, threshold, starts, terms)
         score = scores[e]
         if start < horizon:
-            _restore(e, start, landmarks, goals, states, place, goal, position, velocity, total)
+            _restore(e, start, landmarks, goals, states, spots, goal, position, velocity, total)
             for t in range(start, horizon):
                 if hidden == 1:
-                    observe_deception(position, place, goal, spied, seen_by_episode)
+                    observe_deception(position, spots, goal, spied, seen_by_episode)
                     actions[0, 0] = greedy_row(spied_row, w0, b0, w1, b1, w2, b2, first, second, third, index, scale)
                     if actions[0, 0] < 0:
                         total[0] = np.nan
                 else:
-                    observe_navigation(position, velocity, place, seen_by_episode)
+                    observe_navigation(position, velocity, spots, seen_by_episode)
                 for a in range(team):
                     actions[0, a + hidden] = nodes[a, leaf_of(seen, a, a, nodes, threshold, starts, terms), 3]
                 if keep:
                     _keep_answers(e, t, seen, actions, hidden, views, played)
                 move(position, velocity, actions, collide, mpe2, force)
                 if hidden == 1:
-                    reward_deception(position, place, goal, mpe2, rewards, distance)
+                    reward_deception(position, spots, goal, mpe2, rewards, distance)
                 else:
-                    reward_navigation(position, place, mpe2, rewards)
+                    reward_navigation(position, spots, mpe2, rewards)
                 for i in range(agents):
                     total[i] += rewards[0, i]
                 if keep:

@@ -12,13 +12,13 @@ note: str | None = None  # what a user should know: that kernels have to be comp
 def ensure() -> None:
     """Let numba keep kernels in a temporary folder if it finds no other; without any it would refuse to start."""
     global note
-    beside, given = Path(__file__).parent / "__pycache__", os.environ.get("NUMBA_CACHE_DIR")
+    beside, chosen = Path(__file__).parent / "__pycache__", os.environ.get("NUMBA_CACHE_DIR")
     if os.access(beside, os.W_OK):  # as nearly always
         return
     import tempfile
 
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "numba"
-    if any(_can_hold(place) for place in (given and Path(given), beside, home) if place):
+    if any(_can_hold(folder) for folder in (chosen and Path(chosen), beside, home) if folder):
         return
     user = os.getuid() if hasattr(os, "getuid") else 0
     folder = Path(tempfile.gettempdir()) / f"hydraviper-kernels-{user}"

@@ -135,15 +135,15 @@ def reward_deception(positions, landmarks, goals, mpe2, rewards, adversary_dista
     """Defenders: the adversary's distance to the goal minus their nearest one's. Adversary: minus its own."""
     for b in range(positions.shape[0]):
         goal = landmarks[b, goals[b]]
-        nearest, own = np.inf, 0.0
+        nearest, adversary = np.inf, 0.0
         for i in range(positions.shape[1]):
             dx, dy = positions[b, i, 0] - goal[0], positions[b, i, 1] - goal[1]
             distance = np.sqrt(dx * dx + dy * dy)
             if i == 0:
-                own = distance
+                adversary = distance
             else:
                 nearest = min(nearest, distance)
-        rewards[b, 0] = -own if mpe2 else -own * own
+        rewards[b, 0] = -adversary if mpe2 else -adversary * adversary
         for i in range(1, positions.shape[1]):
-            rewards[b, i] = own - nearest
-        adversary_distance[b] += own
+            rewards[b, i] = adversary - nearest
+        adversary_distance[b] += adversary
