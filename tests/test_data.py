@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hydraviper.data import Estimate
+from hydraviper.data import Domain, Each, Estimate, InputError, Rollouts
 
 
 def test_an_estimate_is_students_interval() -> None:
@@ -36,3 +36,27 @@ def test_fewer_than_two_values_have_no_interval() -> None:
 )
 def test_estimates_are_written_in_one_way(estimate: Estimate, spec: str, words: str) -> None:
     assert format(estimate, spec) == words
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"returns": np.zeros((3, 1))},
+        {"trace": np.zeros((1, 4))},
+        {"rewards": np.zeros((4, 1))},
+        {"observations": (np.zeros((5, 2)), np.zeros((4, 2)))},
+        {"measures": {"collisions": np.zeros(3)}},
+    ],
+)
+def test_rollouts_check_their_shapes(wrong) -> None:
+    right = {"returns": np.zeros((2, 1)), "lengths": np.array([2, 3])}
+    assert Rollouts(**right).episodes == 2
+    with pytest.raises(ValueError, match="2 episodes of 5 steps do not fit"):
+        Rollouts(**{**right, **wrong})
+
+
+def test_knowledge_is_checked() -> None:
+    with pytest.raises(InputError, match="choose real, whole"):
+        Domain(("x",), "complex")
+    with pytest.raises(InputError, match="choose feature, agent"):
+        Each("colour", ("red",))

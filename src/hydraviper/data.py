@@ -29,7 +29,7 @@ class InputError(ValueError):
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let an error of the file system name its file: a full disk does not say which one it was."""
+    """Add the file's name to errors of the file system that lack it, such as that of a full disk."""
     try:
         yield
     except OSError as error:
@@ -39,7 +39,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 class JobError(RuntimeError):
-    """The job was sound but failed; the message is one sentence that says what happened."""
+    """The job failed though the call was right; the message is one sentence that says what happened."""
 
 
 # control characters, line separators, marks that turn the direction of writing, halves of characters, no characters
@@ -57,7 +57,7 @@ def check_names(whose: str, names: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Agent:
-    """Who acts: a name, and words for what it sees and what it can do."""
+    """An agent: its name, and names for what it observes and what it can do."""
 
     name: str
     features: tuple[str, ...]  # F_i names, in the order of the observation
@@ -75,7 +75,7 @@ class Agent:
 
 @dataclass(frozen=True)
 class Term:
-    """A part of a derived feature: one number from one, two or four features of an observation."""
+    """A summand of a derived feature, computed from one, two or four features of an observation."""
 
     kind: str  # value: x; size: |x|; distance: the length of (x, y), or of (x - u, y - v)
     inputs: tuple[int, ...]  # features: (x,), (x,), (x, y) or (x, y, u, v)
@@ -113,6 +113,10 @@ class Each:
     kind: str  # feature, agent or word
     words: tuple[str, ...]  # patterns, or the words themselves
 
+    def __post_init__(self) -> None:
+        if self.kind not in ("feature", "agent", "word"):
+            raise InputError(f"a variable cannot stand for a {self.kind!r}: choose feature, agent or word.")
+
 
 @dataclass(frozen=True)
 class Domain:
@@ -123,6 +127,10 @@ class Domain:
     least: float | None = None
     most: float | None = None
     agent: tuple[str, ...] = ("*",)  # whose
+
+    def __post_init__(self) -> None:
+        if self.values not in ("real", "whole", "count", "flag"):
+            raise InputError(f"features cannot have {self.values!r} values: choose real, whole, count or flag.")
 
 
 @dataclass(frozen=True)
@@ -136,7 +144,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What a game, as it was made, knows about the values of its agents' features."""
+    """What is known about the values of a game's features; proofs rely on it."""
 
     domains: tuple[Domain, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -144,7 +152,7 @@ class Knowledge:
 
 @dataclass(frozen=True)
 class Score:
-    """The number people read: a weighted sum of an episode's returns plus a constant."""
+    """How an episode is scored: a weighted sum of the agents' returns plus a constant."""
 
     name: str
     unit: str
@@ -166,7 +174,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Recommended:
-    """What suits a game: (training, validation) rollouts, low and high, and how much more."""
+    """Settings that suit a game; `low` and `high` are budgets of (training, validation) rollouts."""
 
     low: tuple[int, int] = (500, 1500)
     high: tuple[int, int] = (5000, 5000)
@@ -177,7 +185,7 @@ class Recommended:
 
 @dataclass(frozen=True)
 class Rollouts:
-    """Episodes that were played, rows in the order of the episodes."""
+    """Episodes that were played; rows are in the order of the episodes."""
 
     returns: np.ndarray  # [E, N] summed rewards
     lengths: np.ndarray  # [E] steps

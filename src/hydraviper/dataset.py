@@ -1,4 +1,4 @@
-"""What a team has seen so far: arrays that grow with every iteration."""
+"""The samples that a team's trees learn from: arrays that grow with every iteration, so not frozen."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hydraviper.data import Observations, Team
 
 
 class GrowingArray:
-    """An array that grows at the end without being copied each time."""
+    """An array that grows at its end; its capacity doubles when it is full."""
 
     def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:
         self._array = np.empty((0, *shape), dtype)
         self._count = 0
 
     def append(self, rows: np.ndarray) -> None:
-        """Add rows behind the others; the room doubles when it is full."""
+        """Add rows at the end."""
         needed = self._count + len(rows)
         if needed > len(self._array):
             grown = np.empty((max(needed, 2 * len(self._array)), *self._array.shape[1:]), self._array.dtype)
@@ -30,12 +30,12 @@ class GrowingArray:
 
     @property
     def array(self) -> np.ndarray:
-        """What was added so far (a view)."""
+        """All rows so far, as a view."""
         return self._array[: self._count]
 
 
 class Dataset:
-    """What a team has seen: every agent's observation, the expert's actions and, once weighed, the weights."""
+    """A team's samples: every agent's observation, the expert's actions and, for those weighed so far, weights."""
 
     def __init__(self, team: Team, features: Sequence[int]) -> None:
         self.team = team

@@ -1,4 +1,4 @@
-"""Where the budget and the time of a run went, written down as it happens."""
+"""Where the rollouts and the seconds of a run went, written down as it happens, so not frozen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hydraviper.records import Iteration, encode
 
 
 class Ledger:
-    """Where the budget and the time went: one line per iteration, seconds per step; a file if given one."""
+    """Rollouts by purpose, seconds by step and a line per iteration; with a path, the lines go to that file, too."""
 
     def __init__(self, path: Path | str | None = None) -> None:
         self.path = None if path is None else Path(path)
@@ -40,7 +40,7 @@ class Ledger:
             self.seconds_before += seconds
 
     def note(self, sentence: str) -> None:
-        """Say something once."""
+        """Add a sentence for the user, once."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 

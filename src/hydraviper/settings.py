@@ -10,7 +10,7 @@ from hydraviper.data import InputError, Recommended
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a number may have, and why not others."""
+    """The least and the most that a number may be, and why."""
 
     least: float
     most: float
@@ -18,7 +18,7 @@ class Range:
     too_large: str = ""
 
     def check(self, name: str, value: float | None) -> None:
-        """Refuse a number outside, with the reason; None was not given."""
+        """Refuse a number outside the range, with the reason; None stands for a number that was not given."""
         if value is None or self.least <= value <= self.most:
             return
         if not (value < self.least or value > self.most):  # not math.isnan, which whole numbers may be too large for
@@ -61,7 +61,7 @@ PARTITIONS = ("none", "graph-metis", "marginal-metis", "marginal-kmeans", "rando
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run is made with; together with game and expert it decides every bit of the result."""
+    """All settings of a run; together with game and expert they decide every bit of the result."""
 
     seed: int = 0  # names every random choice of the run
     iterations: int = 100  # M, students per agent

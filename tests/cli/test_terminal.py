@@ -14,6 +14,7 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from hydraviper import cli
+from hydraviper.cli import common
 from hydraviper.cli.application import COMMANDS, loaded
 from hydraviper.cli.terminal import console, shown
 from hydraviper.trees.file import save
@@ -96,3 +97,18 @@ def test_help_loads_nothing_heavy():
     ran = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
     assert "distill" in ran.stdout
     assert ran.stderr.strip() == "[]"
+
+
+def test_a_log_gets_a_line_now_and_then(capsys, monkeypatch):
+    clock = iter([0.0, 1.0, 2.0, 12.0, 13.0])
+    monkeypatch.setattr(common.time, "monotonic", lambda: next(clock))
+    with common.progress_bar(as_json=True) as show:  # stderr is no terminal here
+        for step, done in (("students", 1), ("students", 2), ("students", 3), ("selected", 1)):
+            show(step, done, 3)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.splitlines() == [
+        "students: 1 of 3 after 1 s",
+        "students: 3 of 3 after 12 s",
+        "selected: 1 of 3 after 13 s",
+    ]

@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _answer(arguments: list[str]) -> int:
-    """Do what was asked for; everything is imported here, so that Ctrl-C is understood meanwhile."""
+    """Run a command and return its exit code; imports happen here, so that Ctrl-C during them is handled as well."""
     if arguments == ["--version"]:
         from hydraviper.version import __version__
 
@@ -52,7 +52,7 @@ def _answer(arguments: list[str]) -> int:
 
 
 def _in_words(error: BaseException) -> tuple[int, str | None]:
-    """The exit code of an error, and the sentence that a user sees; None if nobody listens any more."""
+    """The exit code of an error, and the sentence for the user; None if the reader of our output has gone."""
     if isinstance(error, KeyboardInterrupt):
         return 130, "stopped."
     if isinstance(error, BrokenPipeError):
@@ -75,7 +75,7 @@ def _in_words(error: BaseException) -> tuple[int, str | None]:
 
 
 def _about_the_call(error: Any) -> str:
-    """What is wrong with the words of a call; typer has it from pydantic, which tells of Python's types."""
+    """What is wrong with a call, in words; typer's message names Python types, which users need not know."""
     wrong = error.__cause__.errors()[0] if hasattr(error.__cause__, "errors") else {"type": ""}
     kind = {"int": "a whole number", "float": "a number"}.get(wrong["type"].partition("_")[0])
     if kind is not None:
@@ -86,7 +86,7 @@ def _about_the_call(error: Any) -> str:
 
 
 def _tell(sentence: str, code: int, as_json: bool) -> None:
-    """The sentence for people, and with --json an object for programs."""
+    """Print an error: a sentence on stderr, and with --json also an object on stdout."""
     sentence = sentence.encode("utf-8", "backslashreplace").decode()  # half a character is no JSON that others read
     _print_line(f"hydraviper: {sentence}")
     try:
@@ -113,5 +113,5 @@ def _print_traceback(error: BaseException) -> None:
 
 
 def _let_go_of_the_output() -> None:
-    """Write nowhere from now on: whoever read the output has gone, or it is full."""
+    """Send stdout to /dev/null: its reader has gone, or its disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The application and its commands by name; a command's module is loaded when it is called, so that help is quick."""
+"""The commands by name; the module of a command is loaded when it is called, so that help is quick."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COMMANDS = {
 
 def application() -> typer.Typer:
     """An application without commands."""
-    made = typer.Typer(
+    app = typer.Typer(
         help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy. Every command "
         "also knows --debug (where an error came from) and --trust-path (open a file that a run of somebody else "
         "names).",
@@ -52,15 +52,15 @@ def application() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
-    made.callback()(lambda: None)  # else a single command would lose its name
-    return made
+    app.callback()(lambda: None)  # else a single command would lose its name
+    return app
 
 
 app = application()
 
 
 def loaded(arguments: list[str]) -> typer.Typer:
-    """The application with what some arguments need: one command, or for help all of them by their sentences."""
+    """The application with the command that the arguments name; for plain help, only names and sentences."""
     name = next((argument for argument in arguments if not argument.startswith("-")), None)
     if name is None and (not arguments or arguments == ["--help"]):
         return _listing()
@@ -70,7 +70,7 @@ def loaded(arguments: list[str]) -> typer.Typer:
 
 
 def _listing() -> typer.Typer:
-    """An application that can only tell its commands."""
+    """An application that lists the commands and can run none."""
     listed = application()
     for name, (_, sentence) in COMMANDS.items():
         listed.command(name, help=sentence)(lambda: None)

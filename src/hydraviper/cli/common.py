@@ -44,7 +44,7 @@ class Budget(StrEnum):
 
 
 def within(name: str, allowed: Range) -> Callable[[Any], Any]:
-    """What refuses an option's number outside its range, before any work is done."""
+    """A callback that refuses an option's number outside its range, before any work is done."""
 
     def check(value: Any) -> Any:
         allowed.check(name, value)
@@ -105,7 +105,7 @@ OutFolder = Annotated[Path | None, typer.Option("--out", help="A new folder; def
 
 
 def open_run(path: Path, expert: Path | None = None, workers: int = 1) -> Run:
-    """A run that the user names; before a file is opened that only trees.json names, the user is asked."""
+    """Open a run; ask the user before opening a file that nobody but its trees.json names."""
     return load_run(path, expert=expert, workers=workers, ask=_ask, tell=tell)
 
 
@@ -116,12 +116,12 @@ def _ask(question: str) -> bool:
 
 
 def tell(sentence: str) -> None:
-    """Give the user a sentence beside the result."""
+    """Print a note on stderr."""
     err.print(sentence, style="yellow")
 
 
 def command_line(without: Collection[str] = ()) -> str:
-    """What was typed, without some options and their values."""
+    """The call as it was typed, without some options and their values."""
     words = iter(sys.argv[1:])
     kept = []
     for word in words:
@@ -134,7 +134,7 @@ def command_line(without: Collection[str] = ()) -> str:
 
 @contextmanager
 def progress_bar(as_json: bool) -> Iterator[Progress]:
-    """A bar on stderr per kind of work; in a log, where bars do not show, a line now and then."""
+    """Show progress on stderr: a bar per step on a terminal, in a log a line now and then."""
     if not err.is_terminal:
         yield _lines()
         return
@@ -159,7 +159,7 @@ def progress_bar(as_json: bool) -> Iterator[Progress]:
 
 
 def _lines() -> Progress:
-    """What prints a line when another step begins, and every few seconds of it."""
+    """Progress that prints a line when a step begins, and then every ten seconds."""
     start = time.monotonic()
     last_step, last_line = "", start
 

@@ -58,7 +58,7 @@ JointActions = Annotated[
 UcbScale = Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")]
 Price = Annotated[str, typer.Option("--price", help="What each constraint costs: each, all or none.")]
 Refine = Annotated[float, typer.Option(help="Seconds of direct search for better trees in the end.")]
-EngineName = Annotated[str, typer.Option(help="Where rollouts are played: local.")]
+EngineName = Annotated[str, typer.Option("--engine", help="Where rollouts are played: local.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run's folder; default: a new one in runs/.")]
 Seeds = Annotated[int, typer.Option(help="How many seeds each.", callback=within("--seeds", SEEDS))]
 Table = Annotated[Path | None, typer.Option("--out", help="Write the table as FILE.json and FILE.md.")]
@@ -66,7 +66,7 @@ Table = Annotated[Path | None, typer.Option("--out", help="Write the table as FI
 
 @app.command()
 def distill(
-    game: GameName,
+    spec: GameName,
     algorithm: Algorithm = "hydraviper",
     budget: BudgetChoice = Budget.low,
     train_budget: TrainBudget = None,
@@ -86,31 +86,31 @@ def distill(
     constraints: ConstraintsFile = None,
     prices: Price = "each",
     refine: Refine = 0.0,
-    expert: ExpertFile = None,
-    engine: EngineName = "local",
+    expert_name: ExpertFile = None,
+    engine_name: EngineName = "local",
     workers: Workers = CORES,
     episodes: Episodes = None,
     out_folder: Out = None,
     as_json: AsJson = False,
 ) -> None:
     """Distill an expert into small trees, score them on unseen episodes and write a report."""
-    made, teacher = game_and_expert(game, expert, workers=workers, tell=tell)
-    if engine != "local":
-        raise InputError(f"there is no engine {engine!r}: choose local.")
+    game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)
+    if engine_name != "local":
+        raise InputError(f"there is no engine {engine_name!r}: choose local.")
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
     changes |= {"most_leaves": leaves, "features": features, "seed": seed, "partition": partition, "teams": teams}
     changes |= {"max_joint_actions": max_joint_actions, "learner": learner, "selection": selection}
     changes |= {"ucb_scale": ucb_scale, "drop_quantile": drop_quantile, "refine_seconds": refine}
-    settings = settings_for(made.recommended, train=budget, valid=budget, **changes)
-    keeping = None if constraints is None else constraints_for(made, constraints, settings)
-    plan = runs.Plan(made, teacher, variant_named(algorithm), settings, file_of(expert), keeping, prices)
-    count, command = episodes_for(made, episodes), command_line()
+    settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
+    keeping = None if constraints is None else constraints_for(game, constraints, settings)
+    plan = runs.Plan(game, expert, variant_named(algorithm), settings, file_of(expert_name), keeping, prices)
+    count, command = episodes_for(game, episodes), command_line()
     with (
         runs.claimed(plan.recipe, out_folder) as folder,
         progress_bar(as_json) as show,
-        engine_for(made, workers) as place,
+        engine_for(game, workers) as engine,
     ):
-        summary = runs.execute(plan, folder, place, episodes=count, command=command, progress=show)
+        summary = runs.execute(plan, folder, engine, episodes=count, command=command, progress=show)
     point_to_latest(folder)
     print(encode(summary)) if as_json else print_summary(summary)
 
@@ -131,7 +131,7 @@ def evaluate(
 
 @app.command()
 def compare(
-    game: GameName,
+    spec: GameName,
     algorithms: Algorithms = "imitation,iviper,maviper,hydraviper",
     seeds: Seeds = 3,
     budget: BudgetChoice = Budget.low,
@@ -143,23 +143,23 @@ def compare(
     learner: Learner = Settings.learner,
     selection: Selection = Settings.selection,
     drop_quantile: DropQuantile = Settings.drop_quantile,
-    expert: ExpertFile = None,
+    expert_name: ExpertFile = None,
     workers: Workers = CORES,
     episodes: Episodes = None,
     out_file: Table = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare algorithms side by side, with intervals over seeds."""
-    made, teacher = game_and_expert(game, expert, workers=workers, tell=tell)
+    game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)
     variants = [variant_named(name.strip()) for name in algorithms.split(",")]
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
     changes |= {"features": features, "learner": learner, "selection": selection, "drop_quantile": drop_quantile}
-    settings = settings_for(made.recommended, train=budget, valid=budget, **changes)
-    count = episodes_for(made, episodes)
+    settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
+    count = episodes_for(game, episodes)
     target = None if out_file is None else comparison.target(out_file)
     with progress_bar(as_json) as show:
         result = comparison.compare(
-            made, teacher, variants, settings, seeds=seeds, episodes=count, workers=workers, progress=show
+            game, expert, variants, settings, seeds=seeds, episodes=count, workers=workers, progress=show
         )
     if target is not None:
         comparison.save(result, target, command_line())

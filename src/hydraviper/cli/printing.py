@@ -35,7 +35,7 @@ def print_scores(summary: Summary, trees: bool = True) -> None:
 def _print_advice(summary: Summary) -> None:
     """Why a script scores better than the trees, where one does, and what to try next."""
     sign = 1 if summary.score.lower_is_better else -1
-    better = [name for name, own in summary.yardsticks.items() if sign * own.mean < sign * summary.score.mean]
+    better = [name for name, outcome in summary.yardsticks.items() if sign * outcome.mean < sign * summary.score.mean]
     if not better:
         return
     lines = [

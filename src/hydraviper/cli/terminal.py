@@ -1,4 +1,4 @@
-"""The way to the terminal: whatever its encoding and width, and whatever a stranger wrote into a name."""
+"""Print safely on any terminal: of any encoding and width, and names that hold control characters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Console(Console):
 
 
 def console(stderr: bool = False) -> Console:
-    """Where messages go; a width that nothing fits into is not believed."""
+    """A console for messages; it ignores a COLUMNS that is too narrow for anything."""
     width = os.environ.get("COLUMNS", "")
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     if width.isdecimal() and int(width) >= _NARROWEST:
@@ -35,7 +35,7 @@ def console(stderr: bool = False) -> Console:
 
 
 def prepare() -> None:
-    """Let no character that the terminal lacks end a command: it is written in signs that every terminal has."""
+    """Replace characters that the terminal's encoding lacks by plain signs, instead of failing on them."""
     codecs.register_error("hydraviper", _in_plain_signs)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -43,14 +43,14 @@ def prepare() -> None:
 
 
 def print_document(text: str) -> None:
-    """Print what is a file's content: in UTF-8, as in the file, whatever the terminal's encoding."""
+    """Print the content of a file in UTF-8, whatever the terminal's encoding."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="hydraviper")
     print(text, end="" if text.endswith("\n") else "\n")
 
 
 def shown(text: str) -> str:
-    """A text whose control characters, line breaks and tabs aside, are written out, as \\x1b."""
+    """The text with control characters written out, as \\x1b; line breaks and tabs stay."""
     return "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else f"\\x{ord(c):02x}" for c in text)
 
 

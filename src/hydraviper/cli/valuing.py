@@ -17,8 +17,8 @@ from hydraviper.settings import CRITIC_ROLLOUTS, UPDATES
 
 @app.command()
 def critic(
-    game: GameName,
-    expert: ExpertFile = None,
+    spec: GameName,
+    expert_name: ExpertFile = None,
     yardstick: Annotated[
         str | None, typer.Option(help="Fit to one of the game's own rules instead, by its name in `evaluate`.")
     ] = None,
@@ -37,10 +37,10 @@ def critic(
     as_json: AsJson = False,
 ) -> None:
     """Fit joint critics to an expert or a rule, so that it can be split into teams and weighed as one."""
-    made, policy = policy_named(game, expert, yardstick, workers=workers, tell=tell)
+    game, policy = policy_named(spec, expert_name, yardstick, workers=workers, tell=tell)
     with progress_bar(as_json) as show:
         report = fit_critics(
-            made,
+            game,
             policy,
             name=yardstick,
             rollouts=rollouts,

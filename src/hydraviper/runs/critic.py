@@ -38,17 +38,17 @@ class CriticReport(Struct, frozen=True, kw_only=True):
 
 
 def policy_named(
-    game: str, expert: Path | None, yardstick: str | None, *, workers: int, tell: Tell
+    spec: str, expert_name: Path | None, yardstick: str | None, *, workers: int, tell: Tell
 ) -> tuple[Game, Policy]:
     """Whom critics are fitted to: an expert, or one of the game's own rules."""
     if yardstick is None:
-        made, teacher = game_and_expert(game, expert, workers=workers, tell=tell)
+        game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)
         # a critic is replaced by the new one: what is valued is the policy that it was fitted to
-        return made, teacher.policy if isinstance(teacher, CriticExpert) else teacher
-    if expert is not None:
+        return game, expert.policy if isinstance(expert, CriticExpert) else expert
+    if expert_name is not None:
         raise InputError("critics are fitted to one policy: pass --expert or --yardstick, not both.")
-    made = game_named(game)
-    return made, store.yardstick(made, yardstick)
+    game = game_named(spec)
+    return game, store.yardstick(game, yardstick)
 
 
 def fit_critics(

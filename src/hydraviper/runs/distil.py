@@ -207,10 +207,10 @@ def save_run(
     expert = result.profile.expert
     recipe = recipe_of(result.game, expert, result.algorithm, result.settings, None)
     target = claimed(recipe, None if folder is None else Path(folder))
-    with target as path, playing(result.game, engine, workers) as place:
-        scores = _evaluated(result, place, episodes)
+    with target as path, playing(result.game, engine, workers) as engine:
+        scores = _evaluated(result, engine, episodes)
         seconds = {"total": sum(result.ledger.seconds.values()), **result.ledger.seconds}
-        summary = _summary(result, scores, seconds, place, episodes, path, None)
+        summary = _summary(result, scores, seconds, engine, episodes, path, None)
         (path / "ledger.jsonl").write_text("".join(encode(line) + "\n" for line in result.ledger.lines))
         _write(result, summary, path, None)
     trees = replace(trees_of(result), score=summary.score)

@@ -68,8 +68,8 @@ def edit(
     expert = run.expert
     episodes = usual_episodes(trees, game) if episodes is None else episodes
     target = nullcontext() if out is None or dry_run else new_folder(out, Path("runs"), "edited")
-    with target as folder, playing(game, engine, run.workers) as place:
-        bench = Bench(game, expert, place, episodes, seed)
+    with target as folder, playing(game, engine, run.workers) as engine:
+        bench = Bench(game, expert, engine, episodes, seed)
         changed, evaluation = measure(trees, agent, wish, bench, summary)
         if folder is not None:
             copy(path, folder)
@@ -268,8 +268,8 @@ def after_edit(summary: Summary, evaluation: Evaluation) -> Summary:
 def after_undo(summary: Summary, trees: TreesFile) -> Summary:
     """The summary as it was before the last edit; if it does not know that, with the trees' score alone."""
     if not summary.before_edits:
-        known = Evaluation() if trees.score is None else Evaluation(score=trees.score)
-        return structs.replace(summary, **structs.asdict(known))
+        remaining = Evaluation() if trees.score is None else Evaluation(score=trees.score)
+        return structs.replace(summary, **structs.asdict(remaining))
     *earlier, last = summary.before_edits
     return structs.replace(last, before_edits=tuple(earlier))
 

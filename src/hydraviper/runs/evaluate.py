@@ -35,8 +35,8 @@ def evaluate(
         run = opened(run)
         game, students, expert = run.game, run.students, run.expert
         algorithm, path, workers = run.trees.made["algorithm"], run.path, run.workers
-    with playing(game, engine, workers) as place:
-        scores = evaluate_students(game, expert, students, place, episodes_for(game, episodes), seed)
+    with playing(game, engine, workers) as engine:
+        scores = evaluate_students(game, expert, students, engine, episodes_for(game, episodes), seed)
     where = None if path is None else str(path)
     return Summary(**structs.asdict(scores), game=game.name, algorithm=algorithm, seed=seed, run=where)
 
@@ -149,14 +149,14 @@ def over_time(game: Game, step_minutes: float, who: Mapping[str, Rollouts]) -> O
 
 
 def _running_mean(values: np.ndarray, window: int) -> np.ndarray:
-    """The mean of what is known around each column, [E, T]; what is not known stays so."""
-    known = ~np.isnan(values)
+    """The mean of what is there around each column, [E, T]; what is not there stays so."""
+    there = ~np.isnan(values)
     padding = ((0, 0), (window // 2, window // 2))
     sums, counts = (
         np.lib.stride_tricks.sliding_window_view(np.pad(part, padding), window, axis=1).sum(axis=2)
-        for part in (np.where(known, values, 0.0), known.astype(float))
+        for part in (np.where(there, values, 0.0), there.astype(float))
     )
-    return np.where(known, sums / np.maximum(counts, 1), np.nan)
+    return np.where(there, sums / np.maximum(counts, 1), np.nan)
 
 
 def _rounded(values: np.ndarray) -> tuple[float | None, ...]:

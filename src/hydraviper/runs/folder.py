@@ -1,4 +1,4 @@
-"""Folders and files that are claimed before the work begins, so that nothing is lost when it ends."""
+"""Claim output folders and files before the work begins, so that no result is lost when it ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hydraviper.data import InputError
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Let no other process write to a folder meanwhile; one that is in use is refused."""
+    """Lock a folder against other processes; refuse one that another process has locked."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:
@@ -31,10 +31,10 @@ def held(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def new_folder(folder: Path | None, parent: Path, name: str) -> Iterator[Path]:
-    """An empty folder that nobody else gets, as given or parent/NAME-1, -2, ...; removed if nothing comes of it."""
+    """Lock a new folder, as given or parent/NAME-1, -2, ...; remove it again if it stays empty."""
     folder = numbered(parent, name) if folder is None else _empty(folder)
     with held(folder):
-        if any(folder.iterdir()):  # somebody was quicker
+        if any(folder.iterdir()):  # another process wrote here since it was made
             raise InputError(f"{folder} already holds something: pass a new folder with --out.")
         try:
             yield folder
@@ -44,7 +44,7 @@ def new_folder(folder: Path | None, parent: Path, name: str) -> Iterator[Path]:
 
 
 def numbered(parent: Path, name: str) -> Path:
-    """Make parent/NAME-1, or -2, ...: the first that is not there; two processes never get the same."""
+    """Make the first of parent/NAME-1, -2, ... that does not exist; two processes never get the same."""
     with as_input_error(parent):
         parent.mkdir(parents=True, exist_ok=True)
         number = 1
@@ -67,7 +67,7 @@ def _empty(folder: Path) -> Path:
 
 @contextmanager
 def as_input_error(path: Path) -> Iterator[None]:
-    """What cannot be made or written is the caller's choice."""
+    """Turn an error of the file system about an output path into a sentence: the caller chose that path."""
     try:
         str(path).encode()
         yield
@@ -78,7 +78,7 @@ def as_input_error(path: Path) -> Iterator[None]:
 
 
 def check_file(path: Path) -> None:
-    """Refuse a file that could not be written in the end; nothing is left behind."""
+    """Refuse a path that cannot be written, before any work is done; leave nothing behind."""
     missing = [folder for folder in path.parents if not folder.exists()]
     half = path.with_name(path.name + ".part")
     with as_input_error(path):
@@ -93,7 +93,7 @@ def check_file(path: Path) -> None:
 
 
 def check_new_file(path: Path) -> None:
-    """Refuse a file that is there already, or that could not be written in the end."""
+    """Refuse a path that exists or that cannot be written, before any work is done."""
     with as_input_error(path):
         if path.exists() or path.is_symlink():
             raise InputError(f"{path} already exists: pass another file with --out.")
@@ -101,7 +101,7 @@ def check_new_file(path: Path) -> None:
 
 
 def point_to_latest(folder: Path) -> None:
-    """Let runs/latest be this run, wherever it lies; somebody else's `latest` is left alone."""
+    """Let the link runs/latest point to this run; leave a `latest` alone that is not a link."""
     link = Path("runs") / "latest"
     if link.exists() and not link.is_symlink():
         return

@@ -80,8 +80,8 @@ def playing(game: Game, engine: Engine | None, workers: int) -> Iterator[Engine]
     if engine is not None:
         yield engine
         return
-    with engine_for(game, workers) as own:
-        yield own
+    with engine_for(game, workers) as local:
+        yield local
 
 
 def episodes_for(game: Game, episodes: int | None) -> int:

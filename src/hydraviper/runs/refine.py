@@ -43,18 +43,18 @@ def refine(
     game, expert = run.game, run.expert
     episodes = episodes_for(game, episodes)
     target = new_folder(None if out is None else Path(out), Path("runs"), f"{game.name}-refined")
-    with target as folder, playing(game, engine, run.workers) as place:
+    with target as folder, playing(game, engine, run.workers) as engine:
         start = time.perf_counter()
         found = search.refine(
-            game, expert, students, place, settings, allowed=kept_by(run.trees, game), progress=progress
+            game, expert, students, engine, settings, allowed=kept_by(run.trees, game), progress=progress
         )
         seconds = {"total": time.perf_counter() - start, "refine": found.seconds}
         summary = Summary(
-            **structs.asdict(evaluation.evaluate_students(game, expert, found.students, place, episodes)),
+            **structs.asdict(evaluation.evaluate_students(game, expert, found.students, engine, episodes)),
             game=game.name,
             algorithm=run.trees.made["algorithm"],
             seed=settings.seed,
-            refined=refinement(game, expert, found, place, episodes),
+            refined=refinement(game, expert, found, engine, episodes),
             rollouts={"refine": found.rollouts},
             seconds=seconds,
             out=str(folder),

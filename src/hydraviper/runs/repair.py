@@ -58,13 +58,13 @@ def repair(
     episodes = episodes_for(game, episodes)
     beside = (run.folder or Path("runs", game.name)).resolve()
     target = new_folder(None if out is None else Path(out), beside.parent, f"{beside.name}-repaired")
-    with target as folder, playing(game, engine, run.workers) as place:
+    with target as folder, playing(game, engine, run.workers) as engine:
         expert = run.expert
         seeds = rollout_seeds(0, Purpose.REFINE, 0, min(episodes, SAMPLED))
-        seen = place.play(Profile(expert, students), seeds, record=True).observations or ()
+        seen = engine.play(Profile(expert, students), seeds, record=True).observations or ()
         mended = mend(obligations, students, {i: seen[i] for i in students}, depth)
         scored = rollout_seeds(0, Purpose.EVALUATE, 0, episodes)
-        played = place.play_many([Profile(expert, students), Profile(expert, mended.students)], [scored, scored])
+        played = engine.play_many([Profile(expert, students), Profile(expert, mended.students)], [scored, scored])
         costs = paired(game, *(game.score.of(rollouts.returns) for rollouts in played))
         summary = Summary(
             game=game.name,

@@ -1,4 +1,4 @@
-"""What was asked of trees beyond imitation, for the report: what they keep to, and how much better they became."""
+"""Sections of the report beyond imitation: constraints with their costs, and what refining gained."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hydraviper.records import Paired, PropertyPrice, Summary
 
 
 def constraints(summary: Summary) -> str:
-    """What the trees were made to keep to, and what each constraint cost."""
+    """The properties that the trees were grown to have, and what each cost."""
     if summary.constraints is None:
         return ""
     price = summary.constraints.price
