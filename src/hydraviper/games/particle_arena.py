@@ -5,7 +5,8 @@ An arena remembers every step that its trees have played. A changed tree plays t
 differently, so only the rest of those episodes is played again: most changes of a small tree concern few episodes.
 
 Kernels take arrays one by one, since numba's reference counts of a tuple of arrays cost more than a node of a tree.
-What is done in every step is inlined for the same reason.
+What is done in every step is inlined for the same reason, and `play_changed` stays one function: with the rewards and
+the score in functions of their own, even inlined ones, it took 3 % longer.
 """
 
 from __future__ import annotations
