@@ -394,15 +394,15 @@ def _read(value: Any) -> Any:
 
 def schemas() -> dict[str, dict[str, Any]]:
     """The JSON schema of every published record, by the name of its file."""
-    return {name: _schema(kind) for name, kind in PUBLISHED.items()}
+    return {name: schema_of(kind) for name, kind in PUBLISHED.items()}
 
 
-def _schema(kind: type) -> dict[str, Any]:
+def schema_of(kind: type) -> dict[str, Any]:
+    """The JSON schema of a record."""
     schema = msgspec.json.schema(kind)
     for record in schema["$defs"].values():
         properties = record["properties"]
-        if "ci95" in properties:
-            del properties["count"]
+        if "ci95" in properties and properties.pop("count", None):
             properties |= {"mean": {"type": ["number", "null"]}, "ci95": {"type": ["number", "null"]}}
         if properties.get("score", {}).get("default") is not None:
             del properties["score"]["default"]

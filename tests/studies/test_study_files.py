@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import shutil
 from copy import deepcopy
+from importlib import resources
 from pathlib import Path
 
+import jsonschema
 import pytest
 from msgspec.structs import replace
 
 import hydraviper
 from hydraviper.data import InputError
+from hydraviper.records import schema_of
 from hydraviper.runs import distil as runs
 from hydraviper.settings import Settings
-from hydraviper.studies import check, report, results, runner
+from hydraviper.studies import cells, check, report, results, runner
 from hydraviper.studies.adopting import adopt
 from hydraviper.studies.catalogue import STUDIES
+from hydraviper.studies.cells import Result
 from hydraviper.studies.planning import Wanted, plan
 from tests.helpers.command_line import TINY_STUDY, refuses
 
@@ -174,3 +178,12 @@ def test_folders_in_place_of_files_are_refused(call, whole):
         (Path("s") / name).mkdir()
         refuses(call, f"s/{name} cannot be read", "study", "epsilon", *TINY_STUDY, "--no-run", "--out", "s")
         shutil.rmtree("s")
+
+
+def test_the_published_schema_is_current_and_committed_cells_fit_it():
+    schema = json.loads((resources.files("hydraviper") / "schema" / "cell.json").read_text())
+    assert schema == schema_of(Result), "run python -m hydraviper.studies.cells"
+    for archive in Path(__file__).parents[2].glob("results/*/cells.jsonl"):
+        lines = archive.read_bytes().splitlines()
+        jsonschema.validate(json.loads(lines[0]), schema)
+        assert all(cells.decode(line).arm for line in lines)

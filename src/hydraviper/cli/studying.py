@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -27,47 +28,62 @@ from hydraviper.studies.rows import by_game
 PLACES = ("--out", "--adopt", "--figures")  # folders of one machine, of no use to who reads a result elsewhere
 
 
+Name = Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(catalogue.STUDIES)}.")]
+Games = Annotated[str | None, typer.Option(help="Games with commas between; default: all of the study.")]
+Seeds = Annotated[int, typer.Option(help="How many seeds each, from 0.", callback=within("--seeds", SEEDS))]
+Algorithms = Annotated[str | None, typer.Option(help="Algorithms with commas between; default: all.")]
+Budgets = Annotated[str | None, typer.Option(help="low, high or e.g. high/low, with commas between.")]
+Scale = Annotated[
+    float,
+    typer.Option(
+        help="A quick look: this share of iterations, rollouts and episodes.", callback=within("--scale", STUDY_SCALE)
+    ),
+]
+Experts = Annotated[
+    list[str] | None, typer.Option(help="A file made by `train`, for its game; or a name (mplight): only that one.")
+]
+Cores = Annotated[
+    int,
+    typer.Option(
+        help="Cores: so many cells at once, or inside one cell where runtime is measured.",
+        callback=within("--workers", WORKERS),
+    ),
+]
+Adopt = Annotated[
+    list[Path] | None, typer.Option(help="Take matching results from a folder of runs or another study's.")
+]
+Commit = Annotated[str | None, typer.Option(help="The commit that adopted runs were made from.")]
+Run = Annotated[bool, typer.Option(help="With --no-run: only adopt and report.")]
+Check = Annotated[bool, typer.Option("--check", help="Run some finished cells again and compare.")]
+Sample = Annotated[
+    int | None,
+    typer.Option(
+        help="How many cells --check runs; default: 4.", show_default=False, callback=within("--sample", SAMPLE)
+    ),
+]
+Pack = Annotated[bool, typer.Option("--pack", help="Put the cells' results into one file, to be kept.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The study's folder; default: results/NAME.")]
+Figures = Annotated[Path | None, typer.Option(help="Also write every figure as PDF and SVG into this folder.")]
+
+
 @app.command()
 def study(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(catalogue.STUDIES)}.")],
-    games: Annotated[str | None, typer.Option(help="Games with commas between; default: all of the study.")] = None,
-    seeds: Annotated[int, typer.Option(help="How many seeds each, from 0.", callback=within("--seeds", SEEDS))] = 10,
-    algorithms: Annotated[str | None, typer.Option(help="Algorithms with commas between; default: all.")] = None,
-    budget: Annotated[str | None, typer.Option(help="low, high or e.g. high/low, with commas between.")] = None,
-    scale: Annotated[
-        float,
-        typer.Option(
-            help="A quick look: this share of iterations, rollouts and episodes.",
-            callback=within("--scale", STUDY_SCALE),
-        ),
-    ] = 1.0,
-    expert: Annotated[
-        list[str] | None, typer.Option(help="A file made by `train`, for its game; or a name (mplight): only that one.")
-    ] = None,
-    workers: Annotated[
-        int,
-        typer.Option(
-            help="Cores: so many cells at once, or inside one cell where runtime is measured.",
-            callback=within("--workers", WORKERS),
-        ),
-    ] = CORES,
-    adopt: Annotated[
-        list[Path] | None, typer.Option(help="Take matching results from a folder of runs or another study's.")
-    ] = None,
-    commit: Annotated[str | None, typer.Option(help="The commit that adopted runs were made from.")] = None,
-    run: Annotated[bool, typer.Option(help="With --no-run: only adopt and report.")] = True,
-    check: Annotated[bool, typer.Option("--check", help="Run some finished cells again and compare.")] = False,
-    sample: Annotated[
-        int | None,
-        typer.Option(
-            help="How many cells --check runs; default: 4.", show_default=False, callback=within("--sample", SAMPLE)
-        ),
-    ] = None,
-    pack: Annotated[bool, typer.Option("--pack", help="Put the cells' results into one file, to be kept.")] = False,
-    out_folder: Annotated[Path | None, typer.Option("--out", help="The study's folder; default: results/NAME.")] = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="Also write every figure as PDF and SVG into this folder.")
-    ] = None,
+    name: Name,
+    games: Games = None,
+    seeds: Seeds = 10,
+    algorithms: Algorithms = None,
+    budget: Budgets = None,
+    scale: Scale = 1.0,
+    expert: Experts = None,
+    workers: Cores = CORES,
+    adopt: Adopt = None,
+    commit: Commit = None,
+    run: Run = True,
+    check: Check = False,
+    sample: Sample = None,
+    pack: Pack = False,
+    out_folder: Out = None,
+    figures: Figures = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a table or figure of the paper, with the published numbers beside; call again to continue."""
@@ -82,36 +98,31 @@ def study(
     for source in adopt or ():
         adopting.check_source(source)
     names, files = expert_files.chosen(chosen, expert or ())
-    cells = plan(chosen, Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale, names or None), files)
+    wanted = Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale, names or None)
+    call = Call(chosen, folder, plan(chosen, wanted, files), files, workers, scale)
     if check:
-        asked = [(cell.game.name, cell.expert.name, arm.key) for cell, arm in cells]  # of any scale and seed
-        with _bar(f"{name} again", as_json) as show:
-            checked = recheck(folder, asked, 4 if sample is None else sample, files, workers, show)
-        _print_checked(name, checked, folder, as_json)
-        return
-    call = Call(
-        study=chosen,
-        folder=folder,
-        cells=cells,
-        files=files,
-        workers=workers,
-        scale=scale,
-        command=command_line(PLACES),
-        adopt=adopt or (),
-        commit=commit,
-        run=run,
-        pack=pack,
-        figures=figures,
-    )
-    with _bar(name, as_json) as show:
+        _check(call, 4 if sample is None else sample, as_json)
+    else:
+        more = {"adopt": adopt or (), "commit": commit, "run": run, "pack": pack, "figures": figures}
+        _conduct(replace(call, command=command_line(PLACES), **more), as_json)
+
+
+def _conduct(call: Call, as_json: bool) -> None:
+    with _bar(call.study.name, as_json) as show:
         outcome = conduct(call, show)
     _warn(outcome, call)
-    if as_json:
-        paths = [str(file) for file in outcome.files]
-        told = {"study": name, "cells": outcome.counts, **outcome.report.to_json(), "out": str(folder), "files": paths}
-        print(json.dumps(told))
-    else:
+    if not as_json:
         _print(outcome)
+        return
+    told = {"study": call.study.name, "cells": outcome.counts, **outcome.report.to_json(), "out": str(call.folder)}
+    print(json.dumps({**told, "files": [str(file) for file in outcome.files]}))
+
+
+def _check(call: Call, count: int, as_json: bool) -> None:
+    asked = [(cell.game.name, cell.expert.name, arm.key) for cell, arm in call.cells]  # of any scale and seed
+    with _bar(f"{call.study.name} again", as_json) as show:
+        checked = recheck(call.folder, asked, count, call.files, call.workers, show)
+    _print_checked(call.study.name, checked, call.folder, as_json)
 
 
 def _names(text: str | None) -> Sequence[str] | None:

@@ -1,10 +1,10 @@
 """The paper's tables and figures by command, and studies of one's own.
 
-A study is a folder here with a `STUDY` (`design.Study`): arms that are compared in every game, questions that its
+A study is a folder here with a `STUDY` (`study.Study`): arms that are compared in every game, questions that its
 report answers, figures and tables beside the usual ones. `epsilon` is the smallest to copy. A new one is added to
 `catalogue.STUDIES`; the rest follows from it:
 
-    design      Arm and Study, what a study consists of
+    study       Study, what a study consists of; design has its arms
     cells       one job of a study and its result, as stored
     planning    which cells a call asks for
     runner      runs them, several at once, resumable

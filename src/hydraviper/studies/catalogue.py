@@ -19,7 +19,7 @@ from hydraviper.studies import (
     sensitivity,
     table1,
 )
-from hydraviper.studies.design import Study
+from hydraviper.studies.study import Study
 
 STUDIES: dict[str, Study] = {
     module.STUDY.name: module.STUDY

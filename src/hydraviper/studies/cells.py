@@ -1,4 +1,7 @@
-"""One job of a study and its result: records that a file of JSON holds, checked when they are read."""
+"""One job of a study and its result: records that a file of JSON holds, checked when they are read.
+
+`python -m hydraviper.studies.cells` writes the schema of a result into hydraviper/schema after a record has changed.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -14,6 +18,7 @@ from msgspec import Meta, Struct, structs
 from hydraviper.data import InputError
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
+from hydraviper.records import schema_of
 from hydraviper.settings import Settings
 from hydraviper.studies.design import Arm, settings_of
 from hydraviper.variants import VARIANTS
@@ -268,3 +273,8 @@ def short(problem: object) -> str:
     """A problem in one line that is not too long."""
     words = " ".join(str(problem).split()).rstrip(".")
     return words if len(words) <= LONGEST else words[: LONGEST - 3] + "..."
+
+
+if __name__ == "__main__":
+    file = Path(__file__).parents[1] / "schema" / "cell.json"
+    file.write_text(json.dumps(schema_of(Result), indent=1) + "\n")

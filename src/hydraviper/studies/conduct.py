@@ -9,10 +9,11 @@ from pathlib import Path
 
 from hydraviper.studies import adopting, results, runner
 from hydraviper.studies.cells import Cell
-from hydraviper.studies.design import Arm, Study
+from hydraviper.studies.design import Arm
 from hydraviper.studies.expert_files import ExpertFiles
 from hydraviper.studies.report import Report
 from hydraviper.studies.runner import CellProgress, Job
+from hydraviper.studies.study import Study
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,15 @@
-"""What a study consists of: arms that are compared in every game, and the questions that they answer."""
+"""Arms: what a study compares in every game."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hydraviper.data import Estimate
 from hydraviper.protocols import Game
 from hydraviper.settings import Settings, settings_for
-from hydraviper.studies.paper import COLOGNE, DECEPTION, GAMES, INGOLSTADT, NAVIGATION
-
-if TYPE_CHECKING:
-    from hydraviper.studies.claims import Question
-    from hydraviper.studies.figures import Drawing
-    from hydraviper.studies.rows import Row
-    from hydraviper.studies.tables import Table
+from hydraviper.studies.paper import COLOGNE, DECEPTION, INGOLSTADT, NAVIGATION
 
 PAPER_EXPERTS = {
     NAVIGATION: ("maddpg",),
@@ -79,23 +73,6 @@ def arms_of(
             for label, selection in selections.items()
         ]
     return tuple(arms)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Study:
-    """A table or a figure of the paper, or one of ours, as data."""
-
-    name: str
-    title: str
-    about: str  # a sentence for readers
-    arms: tuple[Arm, ...]
-    questions: tuple[Question, ...] = ()
-    figures: tuple[Callable[[Sequence[Row]], list[Drawing]], ...] = ()  # beside scores, which every study has
-    tables: tuple[Callable[[Study, Sequence[Row]], list[Table]], ...] = ()  # beside scores, seeds and jams
-    games: tuple[str, ...] = GAMES
-    experts: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: PAPER_EXPERTS)
-    reference: str = OURS  # the arm that others of its group and budget are compared with on common seeds
-    timed: bool = False  # runtime is measured: one cell at a time
 
 
 def titled(game: str, expert: str) -> str:

@@ -9,7 +9,7 @@ from hydraviper.data import InputError
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.protocols import Game
-from hydraviper.studies.design import Study
+from hydraviper.studies.study import Study
 
 ExpertFiles = Mapping[tuple[str, str], Path]  # (game, algorithm that trained it) -> file
 

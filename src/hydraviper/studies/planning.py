@@ -10,8 +10,9 @@ from hydraviper.experts import store
 from hydraviper.games import catalogue
 from hydraviper.studies import expert_files
 from hydraviper.studies.cells import Cell, ExpertName, cell_of
-from hydraviper.studies.design import Arm, Study
+from hydraviper.studies.design import Arm
 from hydraviper.studies.expert_files import ExpertFiles
+from hydraviper.studies.study import Study
 
 
 @dataclass(frozen=True)

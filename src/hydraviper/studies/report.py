@@ -20,9 +20,9 @@ from hydraviper.drawing.pages.style import STYLE
 from hydraviper.studies import figures, tables
 from hydraviper.studies.cells import BUSY, Result
 from hydraviper.studies.claims import Finding
-from hydraviper.studies.design import Study
 from hydraviper.studies.figures import Drawing
 from hydraviper.studies.rows import Row, RowRecord, record, rows_of
+from hydraviper.studies.study import Study
 from hydraviper.studies.tables import Table
 from hydraviper.trees.file import write_whole
 
@@ -41,13 +41,14 @@ class Report:
     @staticmethod
     def of(study: Study, results: Sequence[Result], scale: float) -> Report:
         """The report on what is finished."""
-        rows = rows_of(study, results, scale)
+        experts = {game: study.experts[game] for game in study.games}
+        rows = rows_of(study.arms, experts, results, scale)
         return Report(study, tuple(rows), tuple(question.answer(rows) for question in study.questions), scale)
 
     @property
     def records(self) -> list[RowRecord]:
         """The rows as plain values."""
-        return [record(self.study, row, self.rows) for row in self.rows]
+        return [record(self.study.reference, row, self.rows) for row in self.rows]
 
     @property
     def drawings(self) -> list[Drawing]:
@@ -58,8 +59,8 @@ class Report:
     def further_tables(self) -> list[Table]:
         """All tables but the scores."""
         rows, study = self.rows, self.study
-        usual = [*tables.seeds(study, rows), *tables.jams(rows)]
-        return [*usual, *(one for make in study.tables for one in make(study, rows)), *tables.claims(self.findings)]
+        usual = [*tables.seeds(study.reference, rows), *tables.jams(rows)]
+        return [*usual, *(one for make in study.tables for one in make(rows)), *tables.claims(self.findings)]
 
     def save(self, folder: Path) -> list[Path]:
         """Write the three files; a quick look does not touch those of the whole study."""

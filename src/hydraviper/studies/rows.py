@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from hydraviper.data import Estimate
 from hydraviper.settings import Settings
 from hydraviper.studies import paper, statistics
 from hydraviper.studies.cells import Result, Summary
-from hydraviper.studies.design import PAPER_EXPERTS, Arm, Study
+from hydraviper.studies.design import PAPER_EXPERTS, Arm
 
 STEPS = {"collect": "training rollouts", "resample": "resampling", "train": "tree training", "select": "validation"}
 
@@ -126,8 +126,10 @@ class Row:
         return self.of_the_paper and changed <= {"selection"}
 
 
-def rows_of(study: Study, results: Iterable[Result], scale: float) -> list[Row]:
-    """Rows in the order of the study's games, experts and arms; results of another scale or arm are left out."""
+def rows_of(
+    arms: Sequence[Arm], experts: Mapping[str, Sequence[str]], results: Iterable[Result], scale: float
+) -> list[Row]:
+    """Rows in the order of games, their experts and arms; results of another scale or arm are left out."""
     groups: dict[tuple[str, str, str, str], list[Result]] = {}
     for result in results:
         if result.cell.scale == scale:
@@ -137,12 +139,12 @@ def rows_of(study: Study, results: Iterable[Result], scale: float) -> list[Row]:
     for game, expert, digest, _ in groups:
         hashes.setdefault((game, expert), set()).add(digest)
     rows = []
-    for game in study.games:
-        for expert in study.experts[game]:
+    for game, names in experts.items():
+        for expert in names:
             digests = sorted(hashes.get((game, expert), ()))
             for digest in digests:
                 name = expert if len(digests) == 1 else f"{expert} {digest[:6]}"  # an expert that was trained anew
-                for arm in study.arms:
+                for arm in arms:
                     if arm_results := groups.get((game, expert, digest, arm.key)):
                         by_seed = sorted(arm_results, key=lambda result: result.seed)
                         rows.append(Row(game, name, arm, tuple(by_seed)))
@@ -157,11 +159,11 @@ def by_game(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
     return groups
 
 
-def reference_of(study: Study, row: Row, rows: Iterable[Row]) -> Row | None:
-    """The row that this one is compared with, if it is not that row itself."""
+def reference_of(name: str, row: Row, rows: Iterable[Row]) -> Row | None:
+    """The row of the reference arm that this one is compared with, if it is not that row itself."""
     same = (row.game, row.expert, row.arm.group, row.arm.level)
     for other in rows:
-        if other.arm.name == study.reference and same == (other.game, other.expert, other.arm.group, other.arm.level):
+        if other.arm.name == name and same == (other.game, other.expert, other.arm.group, other.arm.level):
             return None if other is row else other
     return None
 
@@ -206,9 +208,9 @@ class RowRecord(Struct, frozen=True):
     worse_by_high: float | None
 
 
-def record(study: Study, row: Row, rows: Iterable[Row]) -> RowRecord:
-    """A row as plain values."""
-    score, seconds, other = row.score, row.spent(), reference_of(study, row, rows)
+def record(reference: str, row: Row, rows: Iterable[Row]) -> RowRecord:
+    """A row as plain values, compared with the reference arm."""
+    score, seconds, other = row.score, row.spent(), reference_of(reference, row, rows)
     loss = worsening(row, other) if other else Estimate(math.nan, math.nan, 0)
     published, published_seconds = row.published, row.published_seconds
     return RowRecord(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hydraviper.data import Estimate
 from hydraviper.studies import paper, statistics
 from hydraviper.studies.claims import Finding
-from hydraviper.studies.design import Study, titled
+from hydraviper.studies.design import titled
 from hydraviper.studies.rows import STEPS, Row, by_game, reference_of
 
 
@@ -39,15 +39,15 @@ def scores(rows: Sequence[Row]) -> list[Table]:
     return tables
 
 
-def seeds(study: Study, rows: Sequence[Row]) -> list[Table]:
+def seeds(reference: str, rows: Sequence[Row]) -> list[Table]:
     """For each game, interquartile means, and differences to the reference on common seeds."""
     tables = []
     for (game, expert), game_rows in by_game(rows).items():
         lines = []
         for row in game_rows:
             middle = statistics.interquartile_mean(list(row.scores.values()))
-            lines.append((row.name, row.budget, f"{middle:z,.2f}", *_against(row, reference_of(study, row, rows))))
-        heads = ("", "rollouts", "interquartile mean", f"minus {study.reference}", "better seeds")
+            lines.append((row.name, row.budget, f"{middle:z,.2f}", *_against(row, reference_of(reference, row, rows))))
+        heads = ("", "rollouts", "interquartile mean", f"minus {reference}", "better seeds")
         tables.append(Table(f"{titled(game, expert)}: over seeds", heads, tuple(lines)))
     return tables
 
@@ -80,7 +80,7 @@ def jams(rows: Sequence[Row]) -> list[Table]:
     return tables
 
 
-def steps(study: Study, rows: Sequence[Row]) -> list[Table]:
+def steps(rows: Sequence[Row]) -> list[Table]:
     """For each game, the seconds of each step of the algorithm."""
     tables = []
     for (game, expert), game_rows in by_game(rows).items():

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.claims import FAILS, FEW, HOLDS, MARGIN, Claim, Question, enough, percent, where
-from hydraviper.studies.design import HYDRAVIPERS, OURS, PAPERS, Arm, Study
+from hydraviper.studies.design import HYDRAVIPERS, OURS, PAPERS, Arm
 from hydraviper.studies.rows import Row, by_game, worsening
+from hydraviper.studies.study import Study
 
 ALGORITHMS = (
     ("hydraviper", OURS),

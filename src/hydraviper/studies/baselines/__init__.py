@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.claims import Claim, Question, not_worse, where
-from hydraviper.studies.design import HYDRAVIPERS, Arm, Study, arms_of
+from hydraviper.studies.design import HYDRAVIPERS, Arm, arms_of
 from hydraviper.studies.paper import DECEPTION, NAVIGATION
 from hydraviper.studies.rows import Row, by_game
+from hydraviper.studies.study import Study
 
 PER_AGENT = "iviper (budget per agent)"
 WAYS = (

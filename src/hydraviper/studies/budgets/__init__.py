@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.claims import Claim, Question, against_baselines, not_worse, where
-from hydraviper.studies.design import BETTER_EXPERTS, HYDRAVIPERS, PAPER_EXPERTS, Study, arms_of
+from hydraviper.studies.design import BETTER_EXPERTS, HYDRAVIPERS, PAPER_EXPERTS, arms_of
 from hydraviper.studies.rows import Row, by_game
+from hydraviper.studies.study import Study
 
 LEVELS = (("high", "high"), ("mid", "high"), ("low", "high"), ("high", "mid"), ("high", "low"), ("low", "low"))
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from hydraviper.settings import PARTITIONS
 from hydraviper.studies.claims import Claim, Question, not_worse, quicker, where
 from hydraviper.studies.clustering.published import SECONDS, WORST
-from hydraviper.studies.design import Arm, Study, titled
+from hydraviper.studies.design import Arm, titled
 from hydraviper.studies.figures import step_seconds, tradeoff
 from hydraviper.studies.paper import INGOLSTADT
 from hydraviper.studies.rows import Row, by_game
+from hydraviper.studies.study import Study
 from hydraviper.studies.tables import Table, steps
 
 
@@ -26,7 +27,7 @@ def keeps_performance(rows: Sequence[Row]) -> Iterator[Claim]:
                 yield quicker(place, row, other, "one team")
 
 
-def worst_teams(study: Study, rows: Sequence[Row]) -> list[Table]:
+def worst_teams(rows: Sequence[Row]) -> list[Table]:
     """The partition of the worst seed, beside the paper's; signals are numbered in the game's own order."""
     tables = []
     for (game, expert), game_rows in by_game(rows).items():

@@ -1,7 +1,8 @@
 """Ours: the threshold epsilon, as a quantile of the first weights, which the paper never states."""
 
 from hydraviper.studies.claims import Question, best_of_series
-from hydraviper.studies.design import Arm, Study
+from hydraviper.studies.design import Arm
+from hydraviper.studies.study import Study
 
 SERIES = "drop quantile"
 QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from hydraviper.studies import statistics
 from hydraviper.studies.claims import Claim, Question, comparable, percent, title
-from hydraviper.studies.design import BASELINES, HYDRAVIPERS, Study, arms_of
+from hydraviper.studies.design import BASELINES, HYDRAVIPERS, OURS, arms_of
 from hydraviper.studies.experts.pooled import pool
 from hydraviper.studies.paper import DECEPTION, NAVIGATION
 from hydraviper.studies.rows import Row
+from hydraviper.studies.study import Study
 from hydraviper.studies.tables import Table
 
 TRAININGS = ("maddpg", "maddpg-seed-1", "maddpg-60000-episodes")  # names of experts that ship
@@ -25,12 +26,12 @@ def whichever_expert(rows: Sequence[Row]) -> Iterator[Claim]:
                 yield Claim(f"{game}, over {loss.count} experts", what, comparable(loss), percent(loss))
 
 
-def over_experts(study: Study, rows: Sequence[Row]) -> list[Table]:
+def over_experts(rows: Sequence[Row]) -> list[Table]:
     """What each arm loses to its expert, and to the reference, with intervals over experts."""
     tables = []
-    heads = ("", "worse than each expert, %", "mean over experts, %", f"worse than {study.reference}, %")
+    heads = ("", "worse than each expert, %", "mean over experts, %", f"worse than {OURS}, %")
     for game, at in pool(rows).items():
-        lines, reference = [], at.get(study.reference)
+        lines, reference = [], at.get(OURS)
         for name, arm in at.items():
             each = ", ".join(
                 f"{100 * loss:z.1f} ({row.expert})" for loss, row in zip(arm.losses, arm.rows, strict=True)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from hydraviper.settings import FEATURES
 from hydraviper.studies.claims import Claim, Question, better, title, where
-from hydraviper.studies.design import Study, arms_of
+from hydraviper.studies.design import arms_of
 from hydraviper.studies.paper import DECEPTION, NAVIGATION
 from hydraviper.studies.rows import Row, by_game
+from hydraviper.studies.study import Study
 
 
 def derived_features_gain(rows: Sequence[Row]) -> Iterator[Claim]:

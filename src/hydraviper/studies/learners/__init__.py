@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.claims import Claim, Question, better, title, where
-from hydraviper.studies.design import HYDRAVIPERS, OURS, PAPERS, Arm, Study
+from hydraviper.studies.design import HYDRAVIPERS, OURS, PAPERS, Arm
 from hydraviper.studies.paper import DECEPTION, NAVIGATION
 from hydraviper.studies.rows import Row, by_game
+from hydraviper.studies.study import Study
 
 WAYS = (
     (OURS, HYDRAVIPERS[OURS]),

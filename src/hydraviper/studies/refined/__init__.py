@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hydraviper.studies.claims import Claim, Question, better, where
-from hydraviper.studies.design import BETTER_EXPERTS, Arm, Study
+from hydraviper.studies.design import BETTER_EXPERTS, Arm
 from hydraviper.studies.figures import tradeoff
 from hydraviper.studies.rows import Row, by_game, worsening
+from hydraviper.studies.study import Study
 
 SECONDS = (0, 10, 60)
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.baselines import PER_AGENT
 from hydraviper.studies.claims import Claim, Question, quicker, where
-from hydraviper.studies.design import HYDRAVIPERS, Arm, Study, arms_of
+from hydraviper.studies.design import HYDRAVIPERS, Arm, arms_of
 from hydraviper.studies.figures import step_seconds, tradeoff
 from hydraviper.studies.rows import Row, by_game
+from hydraviper.studies.study import Study
 from hydraviper.studies.tables import steps
 
 

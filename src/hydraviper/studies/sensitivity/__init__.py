@@ -1,8 +1,9 @@
 """Figures on hyperparameters: the depth of the trees and the constant c of UCB, at the low budget."""
 
 from hydraviper.studies.claims import Question, best_of_series
-from hydraviper.studies.design import Arm, Study
+from hydraviper.studies.design import Arm
 from hydraviper.studies.paper import BEST_UCB_SCALE
+from hydraviper.studies.study import Study
 
 DEPTH, UCB = "depth of the trees", "UCB constant c"
 DEPTHS, SCALES = (2, 3, 4, 5), (1.0, 2.0, 4.0, 8.0, 16.0)

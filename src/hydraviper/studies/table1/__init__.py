@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.budgets import RQ2
 from hydraviper.studies.claims import Claim, Question, against_baselines, quicker, where
-from hydraviper.studies.design import BASELINES, BETTER_EXPERTS, HYDRAVIPERS, PAPER_EXPERTS, Study, arms_of
+from hydraviper.studies.design import BASELINES, BETTER_EXPERTS, HYDRAVIPERS, PAPER_EXPERTS, arms_of
 from hydraviper.studies.figures import tradeoff
 from hydraviper.studies.rows import Row, by_game
+from hydraviper.studies.study import Study
 
 
 def performant_and_efficient(rows: Sequence[Row]) -> Iterator[Claim]:
