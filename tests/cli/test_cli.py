@@ -74,6 +74,7 @@ def test_deception_reports_the_adversary(call):
     assert "midpoint" in printed
 
 
+@pytest.mark.slow
 def test_runs_without_a_folder_get_one_each(call):
     for number in (1, 2):
         assert call("distill", "cooperative-navigation", *QUICK, "--algorithm", "imitation")[0] == 0

@@ -135,6 +135,7 @@ def crossing(action_of_b: int) -> tuple[Scene, Tree]:
     return Scene((agent,), ((),), (0,), (SERVED,), traffic_facts.knowledge([agent])), tree
 
 
+@pytest.mark.slow
 def test_a_lone_queue_at_any_signal():
     book = properties.shipped("a network of mine", signals=True)
     assert book is not None

@@ -42,6 +42,7 @@ def narrow(request, monkeypatch, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_trees_and_tables_in_few_characters(narrow):
     code, told, _ = narrow("show", "team.json")
     assert code == 0

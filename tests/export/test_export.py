@@ -302,6 +302,7 @@ def chain(depth: int) -> tuple[TreesFile, np.ndarray]:
     return TreesFile("chain", {}, (agent,), (tree,), MADE), rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 40, 41, 99, DEEPEST])
 def test_deep_trees_answer_alike_in_every_language(depth, tmp_path):
     trees, rows = chain(depth)
@@ -356,6 +357,7 @@ def test_bare_python(case, tmp_path):
         np.testing.assert_array_equal(run_python(only(trees, k), rows, tmp_path), expected[k])
 
 
+@pytest.mark.slow
 def test_onnxruntime(case):
     trees, seen, expected = case
     for answers, own in zip(run_onnx(trees, seen), expected, strict=True):
@@ -414,6 +416,7 @@ def odd_teams(draw) -> tuple[TreesFile, int]:
     return TreesFile("odd", {}, (agent,), (tree,), MADE), seed
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(odd_teams())
 def test_random_trees_with_odd_names(made):
@@ -429,6 +432,7 @@ def test_random_trees_with_odd_names(made):
     assert to_dot(trees).count(" -> ") == len(trees.trees[0]) - 1
 
 
+@pytest.mark.slow
 @needs_gcc
 @settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]

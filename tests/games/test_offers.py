@@ -70,6 +70,7 @@ def test_a_game_without_offers_is_distilled(algorithm):
     assert sorted(result.profile.students) == [0, 1]
 
 
+@pytest.mark.slow
 def test_a_game_without_offers_is_evaluated_refined_and_reported(tmp_path):
     result = hydraviper.distill(Pump(), Careful(), SETTINGS)
     scores = hydraviper.evaluate(result, episodes=30)

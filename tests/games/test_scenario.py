@@ -87,6 +87,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WRITERS)
 def test_no_element_writes(tmp_path, victim, kind, monkeypatch):
     monkeypatch.chdir(tmp_path)

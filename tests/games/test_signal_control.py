@@ -76,6 +76,7 @@ def streets(draw):
     return served, Timing(step, yellow, all_red, timing.min_green, max_red), choices, empty
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(streets())
 def test_nobody_waits_longer_than_the_maximum_red(street):

@@ -138,6 +138,7 @@ def test_an_edit_that_changes_nothing_is_refused():
             apply(wish, AGENT, tree)
 
 
+@pytest.mark.slow
 def test_edit_and_undo(call, navigation):
     assert call("distill", navigation.name, *QUICK, "--out", "run")[0] == 0
     original, run = snapshot(Path()), Path("run")
@@ -199,6 +200,7 @@ def test_edit_and_undo(call, navigation):
     refuses(call, "nothing to undo", "edit", run, "--undo")
 
 
+@pytest.mark.slow
 def test_edits_that_are_refused_touch_nothing(call, navigation):
     assert call("distill", navigation.name, *QUICK, "--out", "run")[0] == 0
     node, leaf = question_of(load(Path("run")))

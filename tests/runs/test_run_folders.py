@@ -95,6 +95,7 @@ def test_wrong_numbers_leave_no_folder(call):
 BAD = b"\xff-run".decode("utf-8", "surrogateescape")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("out", ["file/x", "/proc/nowhere/x", "n" * 300, BAD])
 @pytest.mark.parametrize("command", ["distill", "train", "critic", "refine", "repair", "compare", "edit"])
 def test_a_bad_out_is_noticed_before_any_work(call, run, command, out, monkeypatch):
@@ -119,6 +120,7 @@ def test_a_bad_out_is_noticed_before_any_work(call, run, command, out, monkeypat
 # --------------------------------------------------------------------------- edits are one step
 
 
+@pytest.mark.slow
 def test_an_edit_killed_at_any_point_has_happened_or_not(call, run, monkeypatch):
     """Every rename and removal of an edit is the last thing that its process does, in turn."""
     before = snapshot(run)
@@ -187,6 +189,7 @@ def test_agreement_before_and_after_is_counted_on_the_same_data(call, run, navig
 # --------------------------------------------------------------------------- where runs lie
 
 
+@pytest.mark.slow
 def test_latest_is_the_run_that_was_last_made_or_changed(call, run):
     assert call("distill", GAME, *QUICK, "--out", "mine")[0] == 0
     assert Path("runs/latest").resolve() == Path("mine").resolve()
@@ -253,6 +256,7 @@ def odd_texts(name: str, text: str, draws: random.Random, count: int) -> list[st
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["trees.json", "summary.json", "settings.json", "ledger.jsonl"])
 def test_odd_files_are_sentences(call, run, name):
     node, _ = question_of(load(run))
@@ -301,6 +305,7 @@ def test_a_full_disk_is_named(tmp_path):
 # --------------------------------------------------------------------------- paths that a file names
 
 
+@pytest.mark.slow
 def test_a_path_from_a_file_is_opened_only_if_the_user_knows_it(call, run, monkeypatch):
     opened = []
 

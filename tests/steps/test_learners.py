@@ -48,6 +48,7 @@ def test_an_answer_depends_on_its_row_alone(grow):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(student)).predict(rows), one_by_one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["forest", "mixture"])
 def test_workers_and_features_do_not_matter(navigation, learner):
     expert = hydraviper.shipped_expert(navigation)

@@ -44,6 +44,7 @@ def test_a_budget_left_over_is_said(navigation):
     assert any("of 500 training rollouts" in note for note in result.ledger.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "warmup", "train", "valid"),
     [
@@ -85,6 +86,7 @@ def test_viper_for_one_agent():
     assert abs(trees - teacher) < 0.3 * abs(teacher)
 
 
+@pytest.mark.slow
 def test_any_scikit_learn_classifier_stands_in(navigation, small):
     expert = hydraviper.shipped_expert(navigation)
     tree = hydraviper.VARIANTS["hydraviper"].with_classifier(DecisionTreeClassifier(max_depth=3, random_state=0))
@@ -97,6 +99,7 @@ def test_any_scikit_learn_classifier_stands_in(navigation, small):
         assert np.isfinite(hydraviper.play(navigation, profile, np.arange(5, dtype=np.uint64)).returns).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [name for name in hydraviper.VARIANTS if name.startswith("hydraviper-")])
 def test_every_ablation_has_as_many_rollouts_as_hydraviper(navigation, algorithm):
     budgets = {
@@ -149,6 +152,7 @@ class Bandit:
         return rollouts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["race", "ucb1", "ucb1-normal", "ucb1-expert", "uniform"])
 def test_every_way_of_selection_keeps_the_budget_and_finds_the_best(navigation, way):
     means = np.linspace(-3, 0, 20)
@@ -233,6 +237,7 @@ def partition_task(game, method, teams):
     return Task(game, expert, hydraviper.LocalEngine(lambda: game), settings, Ledger())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["random", "contiguous", "marginal-metis", "marginal-kmeans"])
 def test_partitions_cover_every_agent_once(method):
     game = hydraviper.make("cooperative-navigation:agents=6")

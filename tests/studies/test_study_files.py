@@ -131,6 +131,7 @@ def _broken(document):
             yield path, value, copy
 
 
+@pytest.mark.slow
 def test_broken_cells_are_sentences(whole, tmp_path, monkeypatch):
     """Whatever is wrong in a cell: either the report can be made of it or one sentence says what to remove."""
     shutil.copytree(whole, tmp_path / "s")

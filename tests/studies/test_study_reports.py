@@ -256,6 +256,7 @@ def test_csv_and_page_hold_every_row():
     assert page.count("<svg") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [figures.scores, figures.tradeoff, figures.step_seconds])
 def test_figures_are_sound_drawings(draw):
     for told in (made("table1", BASE), made("sensitivity", {"2": 160.0, "4": 142.0}, seeds=1)):
@@ -291,6 +292,7 @@ def test_a_report_without_matplotlib_says_what_to_install(monkeypatch, tmp_path)
         told.save_figures(tmp_path)
 
 
+@pytest.mark.slow
 def test_figures_are_files_for_a_paper(tmp_path):
     told = made("runtime", BASE)
     paths = told.save_figures(tmp_path / "new")

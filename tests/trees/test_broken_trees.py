@@ -192,6 +192,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_was_seen_to_fail(call, name):
     whole, sentence = BROKEN[name]

@@ -59,6 +59,7 @@ def test_same_tree_with_a_limit_of_leaves(seed, leaves):
     np.testing.assert_array_equal(ours.predict(features), theirs.predict(features))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_close_where_values_are_many(seed):
     draws = np.random.default_rng(seed)

@@ -60,6 +60,7 @@ def test_the_worst_joint_action_is_found(scene, team, judges):
     np.testing.assert_allclose(found, worst, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_no_row_depends_on_the_others(scene, two_workers):
     """However samples are batched and threaded, every bit stays."""
     _, expert, observations, actions = scene

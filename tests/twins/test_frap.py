@@ -38,6 +38,7 @@ def scene():
     return model, parameters, observations, LocalQExpert(model.q_functions(parameters, []), {"game": "street"})
 
 
+@pytest.mark.slow
 def test_what_plays_is_what_learned(scene):
     model, parameters, observations, expert = scene
     for i, seen in enumerate(observations):
@@ -63,6 +64,7 @@ def test_signals_learn_from_the_pressure_that_is_left(scene):
     np.testing.assert_array_equal(model.rewards(np.zeros((200, 2)), observations), expected)
 
 
+@pytest.mark.slow
 def test_a_short_training_of_a_street(navigation):
     street = hydraviper.make(STREET)
     assert [own.shape for own in street.offers.graph.served] == [

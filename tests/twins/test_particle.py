@@ -32,6 +32,7 @@ def play_and_compare(env, game, place, names, episodes=EPISODES):
         assert not env.agents  # both ended at the same step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("agents", "episodes"), [(3, EPISODES), (5, 20)])
 def test_navigation_is_simple_spread(agents, episodes):
     game = hydraviper.make(f"cooperative-navigation:physics=mpe2,agents={agents}")
@@ -45,6 +46,7 @@ def test_navigation_is_simple_spread(agents, episodes):
     play_and_compare(env, game, place, [f"agent_{i}" for i in range(agents)], episodes)
 
 
+@pytest.mark.slow
 def test_deception_is_simple_adversary():
     game = hydraviper.make("physical-deception:physics=mpe2")
     env = mpe2.simple_adversary_v3.parallel_env(N=2, max_cycles=25)
@@ -84,6 +86,7 @@ def others(positions, i):
     return np.concatenate([positions[j] - positions[i] for j in range(len(positions)) if j != i])
 
 
+@pytest.mark.slow
 def test_navigation_in_the_original_order(navigation):
     draws = np.random.default_rng(2)
     for seed in range(EPISODES):
@@ -106,6 +109,7 @@ def test_navigation_in_the_original_order(navigation):
             np.testing.assert_allclose(rewards[0], [-cover - count for count in collisions], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_deception_in_the_original_order(deception):
     draws = np.random.default_rng(3)
     for seed in range(EPISODES):

@@ -95,6 +95,7 @@ def test_without_weights_all_samples_are_drawn_alike_and_the_drop_count_stays(de
     np.testing.assert_allclose(np.mean(drawn, axis=0), 1.0, atol=0.25)
 
 
+@pytest.mark.slow
 def test_counting_draws_is_drawing_rows():
     """The counts have the distribution of `choice` with replacement: same mean, same variance."""
     weights = np.array([0.0, 1.0, 2.0, 5.0, 2.0])

@@ -22,6 +22,7 @@ GAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
 def test_the_score_is_the_delay_that_sumo_writes(name, monkeypatch, tmp_path):
     spec, yardstick = GAMES[name]

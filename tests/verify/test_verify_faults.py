@@ -305,6 +305,7 @@ def test_trees_that_lack_an_agent():
 EMPTY = "[[property]]\nname = 'p'\nwhen = ['position x > 1', 'position x < 1']\nnever = 'left'\n"
 
 
+@pytest.mark.slow
 def test_exit_codes(call):
     save_constant_trees(Path("run"))
     once = "[[property]]\nname = 'p'\nwhen = 'position x < -1'\nnever = '{}'\n"

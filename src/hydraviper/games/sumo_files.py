@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import tempfile
+import weakref
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,6 +43,10 @@ class InputFile:
     left_out: tuple[str, ...] = ()  # the files that SUMO would have written
     reads: tuple[InputFile, ...] = ()  # the files that this one names
     copy: IO[bytes] | None = None  # it is there as long as this is
+
+    def __post_init__(self) -> None:
+        if self.copy is not None:
+            weakref.finalize(self, self.copy.close)
 
 
 def prepare(path: Path, needs: str = "", may_read: bool = True) -> InputFile:
