@@ -13,6 +13,7 @@ from hydraviper.cli.common import CORES, AsJson, ExpertFile, RunPath, Seed, Work
 from hydraviper.data import InputError
 from hydraviper.records import to_json
 from hydraviper.runs import edit as edits
+from hydraviper.runs import edit_files
 from hydraviper.runs.edit import Edited
 from hydraviper.runs.folder import point_to_latest
 from hydraviper.settings import EPISODES
@@ -61,8 +62,8 @@ def edit(
     as_json: AsJson = False,
 ) -> None:
     """Change a tree by hand, see what that costs on the same episodes, keep a record, undo it."""
-    run = edits.home(run)
-    edits.finish(run)
+    run = edit_files.home(run)
+    edit_files.finish(run)
     saved = open_run(run, expert, workers)
     if undo:
         others = agent, node, threshold, feature, action, split, left, right, out_folder

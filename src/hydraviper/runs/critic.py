@@ -16,9 +16,9 @@ from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.networks import CriticExpert
 from hydraviper.protocols import Engine, Game, Policy, offers
-from hydraviper.runs.distil import subject
 from hydraviper.runs.folder import check_new_file
 from hydraviper.runs.opening import Tell, engine_for, game_and_expert, game_named
+from hydraviper.runs.recipe import subject
 
 
 class CriticReport(Struct, frozen=True, kw_only=True):

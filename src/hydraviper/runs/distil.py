@@ -6,10 +6,8 @@ it was.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,24 +25,21 @@ from hydraviper.protocols import Engine, Expert, Game, offers
 from hydraviper.records import (
     ConstraintsRecord,
     Evaluation,
-    ExpertReference,
     Gain,
-    GameIdentity,
     Recipe,
     Refinement,
     Selection,
     Summary,
     encode,
     from_json,
-    to_json,
 )
 from hydraviper.refine.records import Refined
 from hydraviper.runs import draw
 from hydraviper.runs import evaluate as evaluation
-from hydraviper.runs import folder as folders
 from hydraviper.runs import price as pricing
 from hydraviper.runs.opening import episodes_for, playing
-from hydraviper.runs.run import Run, expert_hash, read_recipe, trees_of
+from hydraviper.runs.recipe import JOURNAL, claimed, recipe_of, subject
+from hydraviper.runs.run import Run, expert_hash, trees_of
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
 from hydraviper.trees import file
@@ -55,7 +50,6 @@ from hydraviper.verify.prover.proof import verify
 from hydraviper.verify.verdicts import HOLDS, NOWHERE
 from hydraviper.version import __version__
 
-JOURNAL = "rollouts.journal"
 PRICES = ("each", "all", "none")
 
 
@@ -81,75 +75,6 @@ class Plan:
         constraints = None if self.constraints is None else self.constraints.source
         recipe = recipe_of(self.game, self.expert, self.variant.name, self.settings, self.expert_file)
         return structs.replace(recipe, constraints=constraints)
-
-
-def recipe_of(game: Game, expert: Expert, algorithm: str, settings: Settings, expert_file: str | None) -> Recipe:
-    """What settings.json says about a run."""
-    return Recipe(
-        game=identity(game),
-        algorithm=algorithm,
-        expert=ExpertReference(hash=expert_hash(expert), file=expert_file),
-        settings=settings.to_json(),
-        version=__version__,
-    )
-
-
-def identity(game: Game) -> GameIdentity:
-    """A game by name, by parameters, and by the content of the files that it was made from."""
-    return GameIdentity(name=game.name, parameters=dict(game.parameters), content=offers(game).content)
-
-
-def subject(game: Game) -> str:
-    """What rollouts of a game are remembered under."""
-    return json.dumps([to_json(identity(game)), __version__], sort_keys=True)
-
-
-@contextmanager
-def claimed(recipe: Recipe, folder: Path | None, parent: Path = Path("runs")) -> Iterator[Path]:
-    """Hold a folder for a run, as given or runs/GAME-ALGORITHM-1, -2, ...; an impossible run leaves nothing behind."""
-    if folder is None:
-        folder = folders.numbered(parent, f"{recipe.game.name}-{recipe.algorithm}")
-    with folders.as_input_error(folder):
-        _check_folder(recipe, folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        folders.check_file(folder / "settings.json")
-    with folders.held(folder):
-        _check_folder(recipe, folder)  # what another process left there meanwhile
-        resumed = (folder / "settings.json").is_file()
-        file.write_whole(folder / "settings.json", encode(recipe, indent=1))
-        (folder / "ledger.jsonl").write_text("")
-        try:
-            yield folder
-        except InputError:
-            if not resumed:  # else what was played before is still worth something
-                for name in ("settings.json", "ledger.jsonl", JOURNAL):
-                    (folder / name).unlink(missing_ok=True)
-                with suppress(OSError):
-                    folder.rmdir()  # only if nothing else is in it
-            raise
-
-
-def _check_folder(recipe: Recipe, folder: Path) -> None:
-    """A new or empty folder, or the one where the same run was interrupted."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: pass a folder with --out.")
-    if not folder.is_dir() or _is_unused(folder):
-        return
-    if not (folder / "settings.json").is_file():
-        raise InputError(f"{folder} holds something that is not a run: pass an empty or a new folder with --out.")
-    if read_recipe(folder) != from_json(Recipe, to_json(recipe), "the run"):
-        raise InputError(f"{folder} already holds another run: pass a new folder with --out.")
-    finished = "trees.json" if recipe.settings["learner"] == "tree" else "summary.json"  # what is written last
-    if (folder / finished).exists():
-        raise InputError(f"{folder} already holds this run, finished: pass a new folder with --out.")
-
-
-def _is_unused(folder: Path) -> bool:
-    """Tell whether nothing is in a folder, or only what a run leaves that was killed while it claimed it."""
-    beginnings = {"ledger.jsonl", "settings.json.part"}
-    inside = list(folder.iterdir())
-    ledger = folder / "ledger.jsonl"
-    return {path.name for path in inside} <= beginnings and not (ledger.is_file() and ledger.stat().st_size)
 
 
 def execute(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -17,24 +16,19 @@ from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.records import Agreement, Edit, EditScore, Evaluation, OverTime, Summary, Undo, encode
 from hydraviper.runs import draw
+from hydraviper.runs.edit_files import copy, digest, save
 from hydraviper.runs.evaluate import outcome, over_time, score_record
-from hydraviper.runs.folder import held, new_folder
+from hydraviper.runs.folder import new_folder
 from hydraviper.runs.opening import playing
 from hydraviper.runs.run import Run, read_ledger
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import EPISODES
 from hydraviper.trees import edit as tree_edit
-from hydraviper.trees import file
 from hydraviper.trees.counts import recount
 from hydraviper.trees.edit import Wish
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
 from hydraviper.version import __version__
-
-PENDING = "edit.pending"  # what stands beside trees.json after an edit that is under way
-BESIDE = ("summary.json", "report.html")
-RUN_FILES = ("settings.json", "ledger.jsonl", *BESIDE, "trees.json")
-LEFTOVERS = (*(f"{name}.part" for name in ("trees.json", *BESIDE, PENDING)), PENDING)  # of an edit that was killed
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,8 @@ def edit(
             path = folder
     if dry_run:
         return Edited(changed, changed.edits[-1], path)
-    report = save(path, trees, changed, None if summary is None else after_edit(summary, evaluation), game)
+    beside = {} if summary is None else _beside(path, changed, after_edit(summary, evaluation), game)
+    report = save(path, trees, changed, beside)
     return Edited(changed, changed.edits[-1], path, report)
 
 
@@ -85,8 +80,8 @@ def undo(run: Run) -> Edited:
     path, trees = _path(run), run.trees
     back = undone(trees)
     summary = run.summary if path.is_dir() else None
-    before = None if summary is None else after_undo(summary, back)
-    report = save(path, trees, back, before, None if summary is None else run.game)
+    beside = {} if summary is None else _beside(path, back, after_undo(summary, back), run.game)
+    report = save(path, trees, back, beside)
     return Edited(back, trees.edits[-1], path, report)
 
 
@@ -201,64 +196,6 @@ def verdict(score: EditScore) -> str:
     return "better" if (score.difference.mean < 0) == score.lower_is_better else "worse"
 
 
-# --------------------------------------------------------------------------- the run's folder
-
-
-def home(run: Path) -> Path:
-    """The run's folder, also where its trees.json was named; a trees.json elsewhere stands for itself."""
-    is_inside = run.name == "trees.json" and (run.parent / "summary.json").is_file()
-    return run.parent if run.is_file() and is_inside else run
-
-
-def save(run: Path, old: TreesFile, new: TreesFile, summary: Summary | None, game: Game | None) -> Path | None:
-    """Write the trees, with summary and report where the run has them; returns the report's path.
-
-    The edit happens when trees.json gets its new content, in one step. What stands beside it is noted before, so that
-    `finish` completes an edit that was interrupted just then.
-    """
-    path = run / "trees.json" if run.is_dir() else run
-    text = json.dumps(new.to_json(), indent=1)
-    beside = {}
-    if summary is not None and game is not None:
-        beside = {"summary.json": encode(summary, indent=1), "report.html": _report(run, new, summary, game)}
-    with held(path.parent):
-        if file.load(path).to_json() != old.to_json():
-            raise InputError(f"{path} was changed by something else meanwhile: nothing was written, repeat the edit.")
-        if beside:
-            file.write_whole(run / PENDING, json.dumps({"trees": _digest(text), "files": beside}))
-        file.write_whole(path, text)
-        if beside:
-            _complete(run)
-    return run / "report.html" if beside else None
-
-
-def copy(run: Path, folder: Path) -> None:
-    """Let a new folder hold what a run's folder holds, so that the edit leaves the run as it is."""
-    sources = {"trees.json": run} if run.is_file() else {name: run / name for name in RUN_FILES}
-    for name, source in sources.items():
-        if source.is_file():
-            file.write_whole(folder / name, source.read_bytes())
-
-
-def finish(run: Path) -> None:
-    """Complete an edit that was interrupted behind its trees; forget one whose trees were never written."""
-    if run.is_dir() and any((run / name).exists() for name in LEFTOVERS):
-        with held(run):
-            _complete(run)
-
-
-def _complete(run: Path) -> None:
-    try:
-        noted = json.loads((run / PENDING).read_text(encoding="utf-8"))
-        if noted["trees"] == _digest((run / "trees.json").read_text(encoding="utf-8")):
-            for name in BESIDE:
-                file.write_whole(run / name, str(noted["files"][name]))
-    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
-        pass  # nothing under way, or nothing that an edit left
-    for name in LEFTOVERS:
-        (run / name).unlink(missing_ok=True)
-
-
 def after_edit(summary: Summary, evaluation: Evaluation) -> Summary:
     """The summary with what was measured; behind it, the summaries before each edit."""
     earlier = (*summary.before_edits, structs.replace(summary, before_edits=()))
@@ -274,14 +211,16 @@ def after_undo(summary: Summary, trees: TreesFile) -> Summary:
     return structs.replace(last, before_edits=tuple(earlier))
 
 
-def _report(run: Path, trees: TreesFile, summary: Summary, game: Game) -> str:
+def _beside(run: Path, trees: TreesFile, summary: Summary, game: Game) -> dict[str, str]:
+    """summary.json and report.html of the edited trees."""
     notes = [f"Edited by hand: {in_words(record)}" for record in trees.edits]
     if notes:
         notes.append(
             "The score is that of the episodes by which the edits were judged: `hydraviper evaluate RUN --seed 1` "
             "scores on others. An edited tree's counts are those of the episodes that it played then."
         )
-    return draw.report(game, trees, summary, ledger=read_ledger(run), notes=[*(summary.notes or ()), *notes])
+    report = draw.report(game, trees, summary, ledger=read_ledger(run), notes=[*(summary.notes or ()), *notes])
+    return {"summary.json": encode(summary, indent=1), "report.html": report}
 
 
 # --------------------------------------------------------------------------- numbers
@@ -341,8 +280,4 @@ def _compared(bench: Bench, before: Rollouts, after: Rollouts) -> EditScore:
 
 def _mark(tree: Tree) -> str:
     """A short name for exactly this tree."""
-    return _digest(json.dumps(tree.to_json()))[:16]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest(json.dumps(tree.to_json()))[:16]

@@ -14,10 +14,11 @@ from hydraviper.refine import search
 from hydraviper.refine.records import RefineSettings
 from hydraviper.runs import draw
 from hydraviper.runs import evaluate as evaluation
-from hydraviper.runs.distil import identity, refinement
+from hydraviper.runs.distil import refinement
 from hydraviper.runs.folder import new_folder
 from hydraviper.runs.opening import episodes_for, playing
 from hydraviper.runs.properties import kept_by
+from hydraviper.runs.recipe import identity
 from hydraviper.runs.run import Run, Source, expert_hash, opened
 from hydraviper.trees import file
 from hydraviper.version import __version__
