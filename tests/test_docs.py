@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,14 @@ def test_links_lead_somewhere(page):
 def test_the_map_of_rooms_is_that_of_the_code():
     drawn = runpy.run_path(str(ROOT / "docs" / "draw_rooms.py"))["draw"]()
     assert (ROOT / "docs" / "images" / "rooms.svg").read_text() == drawn, "run `python docs/draw_rooms.py`"
+
+
+def test_one_version_everywhere():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert re.search(rf"^version: {re.escape(version)}$", (ROOT / "CITATION.cff").read_text(), re.M)
+    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)[1] in (version, "Unreleased")
+
+
+def test_readme_fits_on_two_screens():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 80
+    assert (ROOT / "docs" / "images" / "episode.svg").stat().st_size < 200_000
