@@ -72,14 +72,14 @@ class Question:
         return Finding(self.text, verdict, claims)
 
 
-def not_worse(place: str, row: Row, other: Row, other_name: str = "", name: str = "") -> Claim:
+def not_worse(scope: str, row: Row, other: Row, other_name: str = "", name: str = "") -> Claim:
     """A row is better than or comparable to another."""
     loss = worsening(row, other)
     what = f"{name or title(row)} is better than or comparable to {other_name or title(other)}"
-    return Claim(place, what, comparable(loss), percent(loss))
+    return Claim(scope, what, comparable(loss), percent(loss))
 
 
-def quicker(place: str, row: Row, other: Row, other_name: str = "", step: str = "") -> Claim:
+def quicker(scope: str, row: Row, other: Row, other_name: str = "", step: str = "") -> Claim:
     """A row takes less time than another, in all or in one step of the algorithm."""
     seconds = (row.step(step), other.step(step)) if step else (row.seconds, other.seconds)
     ratio = statistics.log_ratio(*seconds)
@@ -93,23 +93,23 @@ def quicker(place: str, row: Row, other: Row, other_name: str = "", step: str = 
     if loss.low > MARGIN:
         numbers += f"; the trees of {other_name or title(other)} are {percent(loss)}"
     what = f"{title(row)} is quicker than {other_name or title(other)}" + (f" in {STEPS[step]}" if step else "")
-    return Claim(place, what, enough(ratio, verdict), numbers)
+    return Claim(scope, what, enough(ratio, verdict), numbers)
 
 
-def better(place: str, what: str, row: Row, other: Row) -> Claim:
+def better(scope: str, what: str, row: Row, other: Row) -> Claim:
     """A row is better than another at all."""
     loss = worsening(row, other)
     verdict = HOLDS if loss.high < 0 else FAILS if loss.low >= 0 else FEW
-    return Claim(place, what, enough(loss, verdict), percent(loss))
+    return Claim(scope, what, enough(loss, verdict), percent(loss))
 
 
-def against_baselines(place: str, ours: Row, at: Mapping[str, Row], due: bool) -> Iterator[Claim]:
+def against_baselines(scope: str, ours: Row, at: Mapping[str, Row], due: bool) -> Iterator[Claim]:
     """A row against each baseline; a baseline that was not run is missed only where it is due."""
     for name in BASELINES:
         if name in at:
-            yield not_worse(place, ours, at[name])
+            yield not_worse(scope, ours, at[name])
         elif due:
-            yield Claim(place, f"{title(ours)} is better than or comparable to {name.upper()}", FEW, "not run yet")
+            yield Claim(scope, f"{title(ours)} is better than or comparable to {name.upper()}", FEW, "not run yet")
 
 
 def best_of_series(group: str, best: Callable[[str], str]) -> Callable[[Sequence[Row]], Iterator[Claim]]:
@@ -122,7 +122,7 @@ def best_of_series(group: str, best: Callable[[str], str]) -> Callable[[Sequence
             for row in series:
                 if chosen is not None and row is not chosen:
                     name = f"{group} {row.arm.name}"
-                    yield not_worse(where(game, expert), chosen, row, name, f"{group} {chosen.arm.name}")
+                    yield not_worse(scope_of(game, expert), chosen, row, name, f"{group} {chosen.arm.name}")
 
     return ask
 
@@ -157,7 +157,7 @@ def title(row: Row) -> str:
     return re.sub(r"\b(i|ma|hydra)viper\b", lambda name: name[0].upper(), row.arm.name)
 
 
-def where(game: str, expert: str, level: str = "") -> str:
+def scope_of(game: str, expert: str, level: str = "") -> str:
     """A game, its expert where there is a choice, and a budget."""
     budget = {"high/high": "high budget", "low/low": "low budget", "": ""}.get(level, f"budget {level}")
     return ", ".join(filter(None, (titled(game, expert), budget)))

@@ -68,11 +68,11 @@ def conduct(call: Call, progress: CellProgress) -> Outcome:
         if not shared and call.pack:
             results.archive(folder)
     asked = {(cell.game.name, cell.expert.name) for cell, _ in call.cells}
-    own = [result for result in finished.values() if (result.cell.game.name, result.cell.expert.name) in asked]
+    shown = [result for result in finished.values() if (result.cell.game.name, result.cell.expert.name) in asked]
     taken = sum(len(one.results) for one in adopted)
     counts = {"wanted": len(call.cells), "adopted": taken, "ran": ran, "missing": missing}
     left = [name for one in adopted for name in one.left]
-    return Outcome(Report.of(study, own, call.scale), counts, files, left, shared)
+    return Outcome(Report.of(study, shown, call.scale), counts, files, left, shared)
 
 
 def _run(call: Call, progress: CellProgress) -> int:

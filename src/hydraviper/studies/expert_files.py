@@ -16,14 +16,14 @@ ExpertFiles = Mapping[tuple[str, str], Path]  # (game, algorithm that trained it
 
 def chosen(study: Study, words: Sequence[str]) -> tuple[list[str], ExpertFiles]:
     """What --expert says: names of experts that the study has, and files."""
-    known = list(dict.fromkeys(name for names in study.experts.values() for name in names))
-    files = [Path(word) for word in words if word not in known]
+    names = list(dict.fromkeys(name for of_game in study.experts.values() for name in of_game))
+    files = [Path(word) for word in words if word not in names]
     for file in files:
         if not file.suffix and not file.exists():
             raise InputError(
-                f"{study.name} has no expert {str(file)!r}: choose among {', '.join(known)}, or pass a file."
+                f"{study.name} has no expert {str(file)!r}: choose among {', '.join(names)}, or pass a file."
             )
-    return [word for word in words if word in known], read(files)
+    return [word for word in words if word in names], read(files)
 
 
 def read(files: Iterable[Path]) -> ExpertFiles:

@@ -104,7 +104,7 @@ def styled(draw: Callable[[Sequence[Row]], list[Drawing]]) -> Callable[[Sequence
 @styled
 def scores(rows: Sequence[Row]) -> list[Drawing]:
     """For each game and expert, a line per arm: the mean score with its interval, the published one, the expert's."""
-    return [Drawing(titled(game, expert), _scores(own)) for (game, expert), own in by_game(rows).items()]
+    return [Drawing(titled(game, expert), _scores(game_rows)) for (game, expert), game_rows in by_game(rows).items()]
 
 
 def _scores(rows: Sequence[Row]) -> Figure:
@@ -167,8 +167,8 @@ def _published(axes: Axes, value: Estimate, y: float, low: float, high: float) -
 def tradeoff(rows: Sequence[Row]) -> list[Drawing]:
     """For each game and expert, seconds against score."""
     return [
-        Drawing(f"{titled(game, expert)}: seconds against score", _tradeoff(own))
-        for (game, expert), own in by_game(rows).items()
+        Drawing(f"{titled(game, expert)}: seconds against score", _tradeoff(game_rows))
+        for (game, expert), game_rows in by_game(rows).items()
     ]
 
 
@@ -211,8 +211,8 @@ def step_seconds(rows: Sequence[Row]) -> list[Drawing]:
     drawings = []
     for (game, expert), game_rows in by_game(rows).items():
         for budget in dict.fromkeys(row.budget for row in game_rows):
-            own = [row for row in game_rows if row.budget == budget]
-            drawings.append(Drawing(f"{titled(game, expert)}: seconds by step, {budget} rollouts", _steps(own)))
+            same_budget = [row for row in game_rows if row.budget == budget]
+            drawings.append(Drawing(f"{titled(game, expert)}: seconds by step, {budget} rollouts", _steps(same_budget)))
     return drawings
 
 

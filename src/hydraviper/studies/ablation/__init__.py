@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hydraviper.studies.claims import FAILS, FEW, HOLDS, MARGIN, Claim, Question, enough, percent, where
+from hydraviper.studies.claims import FAILS, FEW, HOLDS, MARGIN, Claim, Question, enough, percent, scope_of
 from hydraviper.studies.design import HYDRAVIPERS, OURS, PAPERS, Arm
 from hydraviper.studies.rows import Row, by_game, worsening
 from hydraviper.studies.study import Study
@@ -44,7 +44,7 @@ def parts_help(rows: Sequence[Row]) -> Iterator[Claim]:
                     loss = worsening(at[without, level], at[name, level])
                     verdict = HOLDS if loss.low > 0 else FAILS if loss.high < MARGIN else FEW
                     numbers = f"without it {percent(loss)}"
-                    yield Claim(where(game, expert, level), f"{part} helps", enough(loss, verdict), numbers)
+                    yield Claim(scope_of(game, expert, level), f"{part} helps", enough(loss, verdict), numbers)
 
 
 STUDY = Study(

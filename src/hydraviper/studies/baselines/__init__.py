@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hydraviper.studies.claims import Claim, Question, not_worse, where
+from hydraviper.studies.claims import Claim, Question, not_worse, scope_of
 from hydraviper.studies.design import HYDRAVIPERS, Arm, arms_of
 from hydraviper.studies.paper import DECEPTION, NAVIGATION
 from hydraviper.studies.rows import Row, by_game
@@ -27,7 +27,7 @@ def as_good(rows: Sequence[Row]) -> Iterator[Claim]:
         for ours in (row for row in game_rows if row.arm.name in HYDRAVIPERS):
             for row in game_rows:
                 if row.arm.name not in HYDRAVIPERS and row.arm.level == ours.arm.level:
-                    yield not_worse(where(game, expert, row.arm.level), ours, row)
+                    yield not_worse(scope_of(game, expert, row.arm.level), ours, row)
 
 
 STUDY = Study(

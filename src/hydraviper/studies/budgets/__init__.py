@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hydraviper.studies.claims import Claim, Question, against_baselines, not_worse, where
+from hydraviper.studies.claims import Claim, Question, against_baselines, not_worse, scope_of
 from hydraviper.studies.design import BETTER_EXPERTS, HYDRAVIPERS, PAPER_EXPERTS, arms_of
 from hydraviper.studies.rows import Row, by_game
 from hydraviper.studies.study import Study
@@ -17,11 +17,11 @@ def stays_as_good(rows: Sequence[Row]) -> Iterator[Claim]:
     for (game, expert), game_rows in by_game(rows).items():
         ours = {(row.arm.name, row.arm.level): row for row in game_rows if row.arm.name in HYDRAVIPERS}
         for (name, level), row in ours.items():
-            place = where(game, expert, level)
+            scope = scope_of(game, expert, level)
             at = {other.arm.name: other for other in game_rows if other.arm.level == level}
-            yield from against_baselines(place, row, at, due=expert in PAPER_EXPERTS.get(game, ()))
+            yield from against_baselines(scope, row, at, due=expert in PAPER_EXPERTS.get(game, ()))
             if level != "high/high" and (name, "high/high") in ours:
-                yield not_worse(place, row, ours[name, "high/high"], "itself at the high budget")
+                yield not_worse(scope, row, ours[name, "high/high"], "itself at the high budget")
 
 
 RQ2 = Question("RQ2: does HYDRAVIPER stay as good when the budget of rollouts decreases?", stays_as_good)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hydraviper.settings import PARTITIONS
-from hydraviper.studies.claims import Claim, Question, not_worse, quicker, where
+from hydraviper.studies.claims import Claim, Question, not_worse, quicker, scope_of
 from hydraviper.studies.clustering.published import SECONDS, WORST
 from hydraviper.studies.design import Arm, titled
 from hydraviper.studies.figures import step_seconds, tradeoff
@@ -21,10 +21,10 @@ def keeps_performance(rows: Sequence[Row]) -> Iterator[Claim]:
         one_team = {row.arm.level: row for row in game_rows if row.arm.name == "none"}
         for row in game_rows:
             if row.arm.name in ("graph-metis", "marginal-kmeans", "marginal-metis") and row.arm.level in one_team:
-                place, other = where(game, expert, row.arm.level), one_team[row.arm.level]
-                yield not_worse(place, row, other, "one team")
-                yield quicker(place, row, other, "one team", "resample")
-                yield quicker(place, row, other, "one team")
+                scope, other = scope_of(game, expert, row.arm.level), one_team[row.arm.level]
+                yield not_worse(scope, row, other, "one team")
+                yield quicker(scope, row, other, "one team", "resample")
+                yield quicker(scope, row, other, "one team")
 
 
 def worst_teams(rows: Sequence[Row]) -> list[Table]:

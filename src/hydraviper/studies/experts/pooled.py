@@ -39,7 +39,7 @@ def pool(rows: Iterable[Row]) -> dict[str, dict[str, Pooled]]:
     groups: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         groups.setdefault(row.game, {}).setdefault(row.arm.name, []).append(row)
-    return {game: {name: Pooled(tuple(own)) for name, own in arms.items()} for game, arms in groups.items()}
+    return {game: {name: Pooled(tuple(members)) for name, members in arms.items()} for game, arms in groups.items()}
 
 
 def _loss(row: Row) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hydraviper.settings import FEATURES
-from hydraviper.studies.claims import Claim, Question, better, title, where
+from hydraviper.studies.claims import Claim, Question, better, scope_of, title
 from hydraviper.studies.design import arms_of
 from hydraviper.studies.paper import DECEPTION, NAVIGATION
 from hydraviper.studies.rows import Row, by_game
@@ -18,7 +18,7 @@ def derived_features_gain(rows: Sequence[Row]) -> Iterator[Claim]:
         plain = {row.arm.name: row for row in game_rows if row.arm.group == "plain features"}
         for row in game_rows:
             if row.arm.group == "derived features" and row.arm.name in plain:
-                yield better(where(game, expert), f"{title(row)} gains", row, plain[row.arm.name])
+                yield better(scope_of(game, expert), f"{title(row)} gains", row, plain[row.arm.name])
 
 
 STUDY = Study(

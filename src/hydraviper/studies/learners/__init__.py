@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hydraviper.studies.claims import Claim, Question, better, title, where
+from hydraviper.studies.claims import Claim, Question, better, scope_of, title
 from hydraviper.studies.design import HYDRAVIPERS, OURS, PAPERS, Arm
 from hydraviper.studies.paper import DECEPTION, NAVIGATION
 from hydraviper.studies.rows import Row, by_game
@@ -32,7 +32,7 @@ def rivals_gain(rows: Sequence[Row]) -> Iterator[Claim]:
         at = {row.arm.name: row for row in game_rows}
         for name, other in RIVALS:
             if name in at and other in at:
-                yield better(where(game, expert), f"{name}: better than {title(at[other])}", at[name], at[other])
+                yield better(scope_of(game, expert), f"{name}: better than {title(at[other])}", at[name], at[other])
 
 
 STUDY = Study(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hydraviper.studies.claims import Claim, Question, better, where
+from hydraviper.studies.claims import Claim, Question, better, scope_of
 from hydraviper.studies.design import BETTER_EXPERTS, Arm
 from hydraviper.studies.figures import tradeoff
 from hydraviper.studies.rows import Row, by_game, worsening
@@ -20,7 +20,7 @@ def refining_gains(rows: Sequence[Row]) -> Iterator[Claim]:
         plain = next((row for row in game_rows if row.arm.name == "none"), None)
         for row in game_rows:
             if plain is not None and row is not plain:
-                claim = better(where(game, expert), f"refined for {row.arm.name} it is better", row, plain)
+                claim = better(scope_of(game, expert), f"refined for {row.arm.name} it is better", row, plain)
                 seconds = row.spent("refine").mean
                 gain = -100 * worsening(row, plain).mean / seconds
                 yield replace(claim, numbers=f"{claim.numbers}; {gain:.3f} % a second, of {seconds:.1f} s")

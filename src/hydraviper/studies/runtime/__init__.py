@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.baselines import PER_AGENT
-from hydraviper.studies.claims import Claim, Question, quicker, where
+from hydraviper.studies.claims import Claim, Question, quicker, scope_of
 from hydraviper.studies.design import HYDRAVIPERS, Arm, arms_of
 from hydraviper.studies.figures import step_seconds, tradeoff
 from hydraviper.studies.rows import Row, by_game
@@ -19,7 +19,7 @@ def hydraviper_is_quicker(rows: Sequence[Row]) -> Iterator[Claim]:
         for ours in (row for row in game_rows if row.arm.name in HYDRAVIPERS):
             for row in game_rows:
                 if row.arm.name not in HYDRAVIPERS:
-                    yield quicker(where(game, expert, row.arm.level), ours, row)
+                    yield quicker(scope_of(game, expert, row.arm.level), ours, row)
 
 
 STUDY = Study(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.budgets import RQ2
-from hydraviper.studies.claims import Claim, Question, against_baselines, quicker, where
+from hydraviper.studies.claims import Claim, Question, against_baselines, quicker, scope_of
 from hydraviper.studies.design import BASELINES, BETTER_EXPERTS, HYDRAVIPERS, PAPER_EXPERTS, arms_of
 from hydraviper.studies.figures import tradeoff
 from hydraviper.studies.rows import Row, by_game
@@ -17,11 +17,11 @@ def performant_and_efficient(rows: Sequence[Row]) -> Iterator[Claim]:
     for (game, expert), game_rows in by_game(rows).items():
         for level in ("high/high", "low/low"):
             at = {row.arm.name: row for row in game_rows if row.arm.level == level}
-            place, due = where(game, expert, level), expert in PAPER_EXPERTS.get(game, ())
+            scope, due = scope_of(game, expert, level), expert in PAPER_EXPERTS.get(game, ())
             for ours in (at[name] for name in HYDRAVIPERS if name in at):
-                yield from against_baselines(place, ours, at, due)
+                yield from against_baselines(scope, ours, at, due)
                 for rival in (at[name] for name in BASELINES if name in at):
-                    yield quicker(place, ours, rival)
+                    yield quicker(scope, ours, rival)
 
 
 RQ1 = Question("RQ1: is HYDRAVIPER both performant and efficient?", performant_and_efficient)
