@@ -16,6 +16,18 @@ STANDS = 0.1  # m/s; slower vehicles are stopped, as SUMO counts them
 _STOPS = "device.tripinfo.waitingCount"
 
 
+class _Vehicle:
+    """A vehicle that was due and has not arrived."""
+
+    __slots__ = ("ahead", "delay", "outside", "route", "signal")
+
+    def __init__(self, route: str, ahead: tuple[int, ...]) -> None:
+        self.route, self.ahead = route, ahead  # the next signal at each edge of its route
+        self.signal = ahead[0]  # the one that it waits for
+        self.delay = 0.0  # at the last look
+        self.outside: float | None = None  # seconds that it waited to enter, once it has
+
+
 class Delays:
     """Follows every vehicle of an episode, from the second in which it is due.
 
@@ -26,11 +38,8 @@ class Delays:
     def __init__(self, library: Any, turns: Mapping[tuple[str, str], int], signals: int) -> None:
         """`turns` says which signal stands between two edges."""
         self._library, self._turns, self._signals = library, turns, signals
-        self._ahead: dict[str, tuple[int, ...]] = {}  # route -> the next signal at each of its edges
-        self._delays: dict[str, float] = {}  # of every vehicle that was due and has not arrived
-        self._waits_for: dict[str, int] = {}
-        self._due_at: dict[str, float] = {}  # of those outside
-        self._outside_for: dict[str, float] = {}  # of those that entered
+        self._vehicles: dict[str, _Vehicle] = {}
+        self._routes: dict[tuple[str, ...], tuple[int, ...]] = {}  # edges -> the next signal at each of them
         self._arrived: list[str] = []  # since the last look
         self._stops = 0  # of those that arrived
         self._looks = self._stopped = 0
@@ -44,24 +53,9 @@ class Delays:
 
     def look(self) -> np.ndarray:
         """The delay that arose since the last look, vehicle-seconds by signal [N]; nobody's is shared by all."""
-        vehicle = self._library.vehicle
-        lost, waiting, speed = vehicle.getTimeLoss, vehicle.getWaitingTime, vehicle.getSpeed
         arisen = [0.0] * (self._signals + 1)  # the last one is nobody's
-        before, waits_for = self._delays, self._waits_for
-        for name in self._arrived:
-            delay = self._entered_after(name) + lost(name)
-            arisen[waits_for.setdefault(name, NOBODY)] += delay - self._rise_from(name)
-            del before[name], waits_for[name], self._outside_for[name]
-            self._stops += int(vehicle.getParameter(name, _STOPS))
-        self._arrived = []
-        self._looks += 1
-        for name in vehicle.getIDList():
-            delay = self._entered_after(name) + lost(name)
-            ahead = self._next(vehicle.getRouteID(name), name)[vehicle.getRouteIndex(name)]
-            arisen[waits_for.setdefault(name, ahead)] += delay - self._rise_from(name)
-            before[name], waits_for[name] = delay, ahead
-            self.longest_wait = max(self.longest_wait, waiting(name))
-            self._stopped += speed(name) < STANDS
+        self._look_at_arrived(arisen)
+        self._look_on_the_road(arisen)
         self._look_outside(arisen)
         self.total += sum(arisen)
         return np.array(arisen[:-1]) + arisen[-1] / self._signals
@@ -77,36 +71,55 @@ class Delays:
             "longest wait, s": self.longest_wait,
         }
 
+    def _look_at_arrived(self, arisen: list[float]) -> None:
+        vehicle, known = self._library.vehicle, self._vehicles
+        for name in self._arrived:
+            trip = known.pop(name) if name in known else self._new(name, vehicle.getRouteID(name))
+            outside = vehicle.getDepartDelay(name) if trip.outside is None else trip.outside
+            arisen[trip.signal] += outside + vehicle.getTimeLoss(name) - trip.delay
+            self._stops += int(vehicle.getParameter(name, _STOPS))
+        self._arrived = []
+
+    def _look_on_the_road(self, arisen: list[float]) -> None:
+        """The loop that costs most: SUMO is asked for all vehicles at once."""
+        vehicle, known = self._library.vehicle, self._vehicles
+        names = vehicle.getIDList()
+        asked = (vehicle.getTimeLoss, vehicle.getRouteID, vehicle.getRouteIndex)
+        for name, loss, route, index in zip(names, *(map(ask, names) for ask in asked), strict=True):
+            trip = known.get(name)
+            if trip is None:
+                trip = known[name] = self._new(name, route)
+            elif trip.route != route:  # it goes another way now
+                trip.route, trip.ahead = route, self._ahead_of(name)
+            if trip.outside is None:
+                trip.outside = vehicle.getDepartDelay(name)
+            delay = trip.outside + loss
+            arisen[trip.signal] += delay - trip.delay
+            trip.delay, trip.signal = delay, trip.ahead[index]
+        self._stopped += sum(map(STANDS.__gt__, map(vehicle.getSpeed, names)))
+        self._looks += 1
+        self.longest_wait = max(self.longest_wait, max(map(vehicle.getWaitingTime, names), default=0.0))
+
     def _look_outside(self, arisen: list[float]) -> None:
-        now, vehicle = self._library.simulation.getTime(), self._library.vehicle
+        vehicle, known = self._library.vehicle, self._vehicles
         for name in self._library.simulation.getPendingVehicles():
-            if name not in self._due_at:
-                self._due_at[name] = now - vehicle.getDepartDelay(name)
-                self._waits_for[name] = self._next(vehicle.getRouteID(name), name)[0]
-            delay = now - self._due_at[name]
-            arisen[self._waits_for[name]] += delay - self._rise_from(name)
-            self._delays[name] = delay
+            trip = known.get(name)
+            if trip is None:
+                trip = known[name] = self._new(name, vehicle.getRouteID(name))
+            delay = vehicle.getDepartDelay(name)
+            arisen[trip.signal] += delay - trip.delay
+            trip.delay = delay
             self.longest_wait = max(self.longest_wait, delay)
 
-    def _rise_from(self, name: str) -> float:
-        """The vehicle's delay at the last look; 0 for one that is new."""
-        if name not in self._delays:
-            self.due += 1
-            self._delays[name] = 0.0
-        return self._delays[name]
+    def _new(self, name: str, route: str) -> _Vehicle:
+        self.due += 1
+        return _Vehicle(route, self._ahead_of(name))
 
-    def _entered_after(self, name: str) -> float:
-        """How long a vehicle on the road waited outside."""
-        if name not in self._outside_for:
-            self._outside_for[name] = self._library.vehicle.getDepartDelay(name)
-            self._due_at.pop(name, None)
-        return self._outside_for[name]
-
-    def _next(self, route: str, name: str) -> tuple[int, ...]:
-        """The next signal at each edge of a vehicle's route."""
-        if route not in self._ahead:
-            self._ahead[route] = next_signals(self._library.vehicle.getRoute(name), self._turns)
-        return self._ahead[route]
+    def _ahead_of(self, name: str) -> tuple[int, ...]:
+        edges = self._library.vehicle.getRoute(name)
+        if edges not in self._routes:
+            self._routes[edges] = next_signals(edges, self._turns)
+        return self._routes[edges]
 
 
 def next_signals(edges: Sequence[str], turns: Mapping[tuple[str, str], int]) -> tuple[int, ...]:

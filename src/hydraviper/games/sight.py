@@ -12,6 +12,8 @@ from hydraviper.games.delays import STANDS
 from hydraviper.games.road_network import Signal
 from hydraviper.games.signal_control import SignalControl
 
+JUNCTION = "standing in the junction"
+
 
 class Stretch(NamedTuple):
     """A lane, or what lies on it behind some metres."""
@@ -20,50 +22,59 @@ class Stretch(NamedTuple):
     start: float = 0.0
 
 
-class Seen(NamedTuple):
-    """What was counted at one time, by stretch [L]."""
-
-    stopped: np.ndarray
-    rolling: np.ndarray
-
-
 class FullSight:
     """Every vehicle in sight is counted, as a camera does: stopped, rolling, and stopped where a group leads to."""
 
     def __init__(self, signals: Sequence[Signal], moving: bool, memory: bool) -> None:
         self._signals, self._moving, self._memory = signals, moving, memory
         self.stretches = stretches(signals)
+        self._lanes = [part.lane for part in self.stretches]
+        self._clipped = [(k, part) for k, part in enumerate(self.stretches) if part.start > 0]
         self._own, self._ahead, self.queues = counting(signals, self.stretches)
+        # what turns the counts, stopped and then rolling, into what each signal sees [F_i, 2 L]
+        self._readings = [self._reading(own, ahead) for own, ahead in zip(self._own, self._ahead, strict=True)]
 
     def features(self, signal: Signal) -> list[str]:
         """The names of what a signal sees, behind its phases."""
         groups = [group.name for group in signal.groups]
         counts = ("queue", "moving") if self._moving else ("queue",)
         names = [f"{what} from {group}" for what in counts for group in groups]
-        junction = ["standing in the junction"] if self._memory else []
+        junction = [JUNCTION] if self._memory else []
         return [*names, *junction, *(f"pressure from {group}" for group in groups)]
 
-    def look(self, library: Any) -> Seen:
-        """Count the vehicles on every stretch."""
-        stopped, number = library.lane.getLastStepHaltingNumber, library.lane.getLastStepVehicleNumber
-        counts = np.zeros((2, len(self.stretches)), np.float32)
-        for k, (lane, start) in enumerate(self.stretches):
-            if start > 0:
-                counts[:, k] = _behind(library, lane, start) if number(lane) else 0
-            else:
-                counts[:, k] = stopped(lane), number(lane)
-        return Seen(counts[0], counts[1] - counts[0])
+    def look(self, library: Any) -> np.ndarray:
+        """Count the vehicles on every stretch, the stopped ones and then those that roll [2 L]."""
+        vehicles = list(map(library.lane.getLastStepVehicleNumber, self._lanes))
+        standing = list(map(library.lane.getLastStepHaltingNumber, self._lanes))
+        for k, (lane, start) in self._clipped:
+            if vehicles[k]:
+                standing[k], vehicles[k] = _behind(library, lane, start)
+        counts = np.array((standing, vehicles), np.float32)
+        counts[1] -= counts[0]
+        return counts.ravel()
 
-    def describe(self, library: Any, seen: Seen, i: int) -> list[np.ndarray]:
+    def describe(self, library: Any, seen: np.ndarray, i: int) -> np.ndarray:
         """What one signal sees, in the order of its features."""
-        queues = self._own[i] @ seen.stopped
-        moving = [self._own[i] @ seen.rolling] if self._moving else []
-        inside = [np.array([_standing(library, self._signals[i].inside)], np.float32)] if self._memory else []
-        return [queues, *moving, *inside, queues - self._ahead[i] @ seen.stopped]
+        described = self._readings[i] @ seen
+        if self._memory:
+            inside = sum(map(library.lane.getLastStepHaltingNumber, self._signals[i].inside))
+            described[-len(self._signals[i].groups) - 1] = inside
+        return described
 
-    def waiting(self, seen: Seen, i: int) -> list[bool]:
+    def waiting(self, seen: np.ndarray, i: int) -> list[bool]:
         """Which lane groups of a signal have stopped vehicles."""
-        return (self._own[i] @ seen.stopped > 0).tolist()
+        return (self._own[i] @ self.stopped(seen) > 0).tolist()
+
+    def stopped(self, seen: np.ndarray) -> np.ndarray:
+        """The stopped vehicles on every stretch [L]."""
+        return seen[: len(self.stretches)]
+
+    def _reading(self, own: np.ndarray, ahead: np.ndarray) -> np.ndarray:
+        nothing = np.zeros_like(own)
+        rows = [np.hstack([own, nothing])]
+        rows += [np.hstack([nothing, own])] if self._moving else []
+        rows += [np.zeros((1, 2 * own.shape[1]), np.float32)] if self._memory else []
+        return np.vstack([*rows, np.hstack([own - ahead, nothing])])
 
 
 def _behind(library: Any, lane: str, start: float) -> tuple[int, int]:
@@ -71,10 +82,6 @@ def _behind(library: Any, lane: str, start: float) -> tuple[int, int]:
     position, speed = library.vehicle.getLanePosition, library.vehicle.getSpeed
     near = [name for name in library.lane.getLastStepVehicleIDs(lane) if position(name) >= start]
     return sum(speed(name) < STANDS for name in near), len(near)
-
-
-def _standing(library: Any, lanes: Sequence[str]) -> int:
-    return sum(map(library.lane.getLastStepHaltingNumber, lanes))
 
 
 def stretches(signals: Sequence[Signal]) -> list[Stretch]:
@@ -105,11 +112,12 @@ def counting(
     return own, ahead, queues
 
 
-def observe(controls: Sequence[SignalControl], memory: bool, described: Sequence[list[np.ndarray]]) -> Observations:
+def observe(controls: Sequence[SignalControl], memory: bool, described: Sequence[np.ndarray]) -> Observations:
     """Observations [1, F_i]: which phase is green, how long the others have been red, and what is seen."""
     observations = []
-    for control, parts in zip(controls, described, strict=True):
-        phases = np.array([control.lights == green for green in control.greens], np.float32)
-        red = [np.array(control.red_for, np.float32)] if memory else []
-        observations.append(np.concatenate((phases, *red, *parts))[None])
+    for control, seen in zip(controls, described, strict=True):
+        known = [control.lights == green for green in control.greens]
+        if memory:
+            known += control.red_for
+        observations.append(np.concatenate((np.array(known, np.float32), seen))[None])
     return observations

@@ -84,19 +84,22 @@ class SignalControl:
         self._goal = allowed
         self._settle()
 
-    def tick(self) -> None:
-        """Let a second pass."""
+    def tick(self, seconds: int = 1) -> None:
+        """Let a second pass, or several until the lights change next."""
         if self._until_green > 0:
-            self._until_red -= 1
-            self._until_green -= 1
+            self._until_red -= seconds
+            self._until_green -= seconds
             self._settle()
         else:
-            self._green_for += 1
+            self._green_for += seconds
         for k, green in enumerate(self.greens):
-            self.red_for[k] = 0 if self.lights == green else min(self.red_for[k] + 1, LONGEST_MEMORY)
-        for group, waited in enumerate(self._waited):
-            if waited:
-                self._waited[group] = waited + 1
+            self.red_for[k] = 0 if self.lights == green else min(self.red_for[k] + seconds, LONGEST_MEMORY)
+        self._waited = [waited + seconds if waited else 0 for waited in self._waited]
+
+    @property
+    def until_change(self) -> int:
+        """Seconds until the lights change by themselves; 0 if they stay."""
+        return self._until_red if self._until_red > 0 else max(self._until_green, 0)
 
     def follow(self, lights: str, seconds: int) -> None:
         """Remember what somebody else showed after some seconds."""

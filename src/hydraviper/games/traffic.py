@@ -169,7 +169,7 @@ class Traffic:
         if done:
             self._check_demand()
         stopped = self.options.score == "stopped"
-        queues = self._sight.queues @ self._seen.stopped
+        queues = self._sight.queues @ self._sight.stopped(self._seen)
         rewards = -queues.astype(np.float64) if stopped else self._relief(arisen, done)
         return self._observe(), rewards[None], np.array([done])
 
@@ -202,7 +202,7 @@ class Traffic:
 
     def lane_counts(self) -> dict[str, int]:
         """Stopped vehicles (slower than 0.1 m/s) on every lane that the game reads, as far as it is in sight, now."""
-        stopped = self._sight.look(self._sumo).stopped.astype(int).tolist()
+        stopped = self._sight.stopped(self._sight.look(self._sumo)).astype(int).tolist()
         return {part.lane: count for part, count in zip(self._sight.stretches, stopped, strict=True)}
 
     def _controlled(self) -> list[SignalControl]:
@@ -215,29 +215,30 @@ class Traffic:
         return controls
 
     def _show(self, actions: Sequence[int]) -> None:
-        """Let every signal choose, and show its lights second by second; SUMO is asked where they change."""
-        playing = []
+        """Let every signal choose, and show its lights until the next choice is due."""
+        show, playing = self._sumo.trafficlight.setRedYellowGreenState, []
         for i, action in enumerate(actions):
             if action < 0:
                 self._leave(i, action)
-            else:
-                before = self._controls[i].lights if not self._runs[i] else None
-                self._controls[i].choose(action, self._sight.waiting(self._seen, i))
-                playing.append((self.network.signals[i].identifier, self._controls[i], before))
-                self._runs[i] = 0
-        show = self._sumo.trafficlight.setRedYellowGreenState
-        shown = {identifier: before for identifier, _, before in playing}
-        for second in range(self.options.seconds_per_step):
-            changed = [(name, control.lights) for name, control, _ in playing if control.lights != shown[name]]
-            if changed and second:
-                self._advance(self._time + second)
-            for name, lights in changed:
-                show(name, lights)
-                shown[name] = lights
-            for _, control, _ in playing:
-                control.tick()
-        self._time += self.options.seconds_per_step
-        self._advance(self._time)
+                continue
+            control, name = self._controls[i], self.network.signals[i].identifier
+            before = control.lights
+            control.choose(action, self._sight.waiting(self._seen, i) if self.options.max_red else ())
+            if control.lights != before or self._runs[i]:
+                show(name, control.lights)
+            playing.append((name, control))
+            self._runs[i] = 0
+        left = self.options.seconds_per_step
+        while left > 0:
+            seconds = min([left, *(control.until_change for _, control in playing if control.until_change)])
+            self._time += seconds
+            self._advance(self._time)
+            left -= seconds
+            for name, control in playing:
+                before = control.lights
+                control.tick(seconds)
+                if control.lights != before:
+                    show(name, control.lights)
         for i, program in enumerate(self._runs):
             if program:
                 lights = self._sumo.trafficlight.getRedYellowGreenState(self.network.signals[i].identifier)
