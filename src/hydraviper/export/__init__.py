@@ -1,4 +1,8 @@
-"""Trees for other programs: C, Python, ONNX, Structured Text, JSON and DOT. One module and one function each."""
+"""Trees for other programs: C, Python, ONNX, Structured Text, JSON, DOT and SVG, one module per language.
+
+A controller, which is a tree with its state machine, belongs in a module on top of `c.function` and
+`structured_text.function_block`, and in FORMATS.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,11 @@ __all__ = ["FORMATS", "Format", "only", "to_c", "to_dot", "to_json", "to_onnx", 
 
 @dataclass(frozen=True)
 class Format:
-    """What trees can be turned into."""
+    """A language or file format that trees are exported to."""
 
     ending: str  # of a file's name
     write: Callable[[TreesFile], str | bytes]
-    one_agent: bool = False  # whether a file holds the tree of one agent only
+    one_agent: bool = False  # a file holds the tree of one agent only
 
 
 def _drawing(trees: TreesFile) -> str:
@@ -43,5 +47,5 @@ FORMATS: Mapping[str, Format] = {
 
 
 def only(trees: TreesFile, agent: int) -> TreesFile:
-    """The file with one agent's tree alone."""
+    """The file with one agent's tree only."""
     return replace(trees, agents=trees.agents[agent : agent + 1], trees=trees.trees[agent : agent + 1])

@@ -55,14 +55,15 @@ static float hv_distance(float x, float y)
 
 def to_c(trees: TreesFile) -> str:
     """A C file with one function per agent: `int agent_0_act(const float x[18])` gives the number of the action."""
-    made = programs(trees, prefix=_PREFIX)
+    agents = programs(trees, prefix=_PREFIX)
     parts = ["/*\n" + "".join(f" * {_comment(line)}\n" for line in heading(trees)) + " */", _GUARD]
-    if any(program.has_distances() for program in made):
+    if any(program.has_distances() for program in agents):
         parts.append(_DISTANCE)
-    return "\n\n".join([*parts, *(_agent(program) for program in made)]) + "\n"
+    return "\n\n".join([*parts, *(function(program) for program in agents)]) + "\n"
 
 
-def _agent(program: Program) -> str:
+def function(program: Program) -> str:
+    """One agent's tree as a C function, with the names of its features and actions."""
     agent, tree, name, words = program.agent, program.tree, program.name, conditions(program)
     identifiers = program.names
 

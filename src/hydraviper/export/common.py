@@ -1,4 +1,4 @@
-"""What all languages share: legible names, one walk of a tree into nested ifs, and derived features step by step."""
+"""What all languages share: identifiers, a tree as nested ifs, and derived features step by step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST = 57  # characters of a name, without prefix and number: C promises to 
 
 @dataclass(frozen=True)
 class Program:
-    """One agent's tree with a name for everything that it needs."""
+    """One agent's tree with identifiers for everything that its program needs."""
 
     agent: Agent
     tree: Tree
@@ -46,10 +46,10 @@ def programs(
 ) -> list[Program]:
     """Every agent's tree as a program; `reserved` are words that nothing may be called.
 
-    With `every_input`, also the features that the tree does not need get a name; with a prefix, features begin with it.
+    With `every_input`, features that the tree does not need get an identifier as well. `prefix` stands before features.
     """
     agents = identifiers((agent.name for agent in trees.agents), reserved)
-    made = []
+    result = []
     for name, agent, tree in zip(agents, trees.agents, trees.trees, strict=True):
         asked = sorted(set(tree.feature.tolist()) - {LEAF})
         plain = len(agent.features)
@@ -61,7 +61,7 @@ def programs(
         numbers = inputs + [number for number in asked if number >= plain]
         words = identifiers((tree.names(agent)[number] for number in numbers), {*reserved, *agents})
         named = {number: prefix + word for number, word in zip(numbers, words, strict=True)}
-        made.append(
+        result.append(
             Program(
                 agent,
                 tree,
@@ -70,12 +70,12 @@ def programs(
                 {number: word for number, word in named.items() if number >= plain},
             )
         )
-    return made
+    return result
 
 
 def identifiers(names: Iterable[str], reserved: Collection[str] = ()) -> list[str]:
-    """A legible identifier for each name, all different, also where capitals do not count."""
-    taken, made = {word.lower() for word in reserved}, []
+    """A legible identifier for each name, all different, also in languages that ignore case."""
+    taken, unique_words = {word.lower() for word in reserved}, []
     for name in names:
         plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower().replace("'", "")
         word = re.sub("[^a-z0-9]+", "_", plain).strip("_")[:_LONGEST].strip("_")
@@ -84,8 +84,8 @@ def identifiers(names: Iterable[str], reserved: Collection[str] = ()) -> list[st
         while unique in taken:
             unique, number = f"{word}_{number}", number + 1
         taken.add(unique)
-        made.append(unique)
-    return made
+        unique_words.append(unique)
+    return unique_words
 
 
 def nested(
@@ -100,7 +100,7 @@ def nested(
 ) -> list[str]:
     """The tree as nested ifs, a line each; the language says how a question, an else, an end and an answer look.
 
-    Where a language nests no deeper than so many levels, `answer` is asked for the questions that stand below.
+    A language that nests at most `deepest` levels gives an `answer` for the questions below them as well.
     """
     space = "    " * depth
     if tree.feature[node] == LEAF or (deepest is not None and depth > deepest):
@@ -143,7 +143,7 @@ class Arithmetic:
 
 
 def decimal(value: float) -> str:
-    """A single precision number with the nine digits from which every reader gets the same number back."""
+    """A single precision number with nine digits, which read back as the same number."""
     text = f"{value:.9g}"
     mantissa, _, power = text.partition("e")
     mantissa = mantissa if "." in mantissa else mantissa + ".0"
@@ -151,7 +151,7 @@ def decimal(value: float) -> str:
 
 
 def conditions(program: Program) -> list[str]:
-    """What every node asks or answers in the words that people see elsewhere, [nodes]."""
+    """Every node's question or action in the words of the game, [nodes]."""
     thresholds, names = threshold_texts(program.tree), program.tree.names(program.agent)
     return [
         program.agent.actions[program.tree.action[node]]
@@ -162,7 +162,7 @@ def conditions(program: Program) -> list[str]:
 
 
 def heading(trees: TreesFile) -> list[str]:
-    """What a file says about itself."""
+    """The first lines of an exported file: what it is and how it was made."""
     made = trees.made
     edits = f", edited {len(trees.edits)} times by hand" if len(trees.edits) > 1 else ""
     edits = ", edited once by hand" if len(trees.edits) == 1 else edits

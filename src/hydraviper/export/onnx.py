@@ -29,13 +29,13 @@ def to_onnx(trees: TreesFile) -> bytes:
     from onnx import helper
 
     nodes, inputs, outputs, weights, names = [], [], [], [], {}
-    made = programs(trees)
-    answers = identifiers((f"{program.name}_action" for program in made), [program.name for program in made])
-    for program, answer in zip(made, answers, strict=True):
-        own = _Graph(program.name)
-        own.build(program, answer)
-        nodes += own.nodes
-        weights += own.constants
+    agents = programs(trees)
+    answers = identifiers((f"{program.name}_action" for program in agents), [program.name for program in agents])
+    for program, answer in zip(agents, answers, strict=True):
+        part = _Graph(program.name)
+        part.build(program, answer)
+        nodes += part.nodes
+        weights += part.constants
         wide = len(program.agent.features)
         inputs.append(helper.make_tensor_value_info(program.name, onnx.TensorProto.FLOAT, ["rows", wide]))
         outputs.append(helper.make_tensor_value_info(answer, onnx.TensorProto.INT64, ["rows"]))

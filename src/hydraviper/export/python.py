@@ -42,16 +42,16 @@ def act(agent, observation):
 def to_python(trees: TreesFile) -> str:
     """A module with one function per agent, `agent_0(observation)`, and `act(agent, observation)` for all."""
     reserved = (*keyword.kwlist, *dir(builtins), *_OWN)
-    made = programs(trees, reserved)
+    agents = programs(trees, reserved)
     constants = [f"VERSION = {__version__!r}"]
     for name, field in (("FEATURES", "features"), ("ACTIONS", "actions")):
-        entries = "".join(f"    {p.agent.name!r}: {_tuple(getattr(p.agent, field))},\n" for p in made)
+        entries = "".join(f"    {p.agent.name!r}: {_tuple(getattr(p.agent, field))},\n" for p in agents)
         constants.append(f"{name} = {{\n{entries}}}")
-    functions = "".join(f"    {program.agent.name!r}: {program.name},\n" for program in made)
+    functions = "".join(f"    {program.agent.name!r}: {program.name},\n" for program in agents)
     parts = [
         "".join(f"# {one_line(line)}\n" for line in heading(trees)) + "\n" + _HELPERS.rstrip(),
         "\n".join(constants),
-        *(_agent(program) for program in made),
+        *(_agent(program) for program in agents),
         f"FUNCTIONS = {{\n{functions}}}",
         _ACT.rstrip(),
     ]

@@ -47,14 +47,15 @@ END_FUNCTION"""
 
 def to_structured_text(trees: TreesFile) -> str:
     """A function block per agent: its features go in as REAL, the number of the action comes out as `choice`."""
-    made = programs(trees, KEYWORDS, every_input=True)
+    agents = programs(trees, KEYWORDS, every_input=True)
     parts = ["\n".join(f"(* {_comment(line)} *)" for line in heading(trees))]
-    if any(program.has_distances() for program in made):
+    if any(program.has_distances() for program in agents):
         parts.append(_DISTANCE)
-    return "\n\n".join([*parts, *(_agent(program) for program in made)]) + "\n"
+    return "\n\n".join([*parts, *(function_block(program) for program in agents)]) + "\n"
 
 
-def _agent(program: Program) -> str:
+def function_block(program: Program) -> str:
+    """One agent's tree as a function block."""
     agent, tree, words, identifiers = program.agent, program.tree, conditions(program), program.names
 
     def question(node: int) -> str:

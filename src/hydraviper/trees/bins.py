@@ -1,4 +1,4 @@
-"""Features as at most 256 bins, so that a tree is grown from counts instead of sorted values."""
+"""Features in at most 256 bins each, so that a tree is grown from histograms instead of sorted values."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Columns:
 class Bins:
     """One agent's observations, binned once and appended to.
 
-    A feature of at most 256 distinct values has a bin for each, as exact CART would have it. Other features get
-    quantile bins, which are laid anew each time the rows have doubled.
+    A feature of at most 256 distinct values has a bin for each, as in exact CART. Other features have quantile bins,
+    which are chosen anew each time the rows have doubled.
     """
 
     def __init__(self, features: int) -> None:

@@ -1,4 +1,4 @@
-"""Derived features: the same bits everywhere (see data.Derived), computed in a kernel of fixed order."""
+"""Derived features (see data.Derived), computed in a fixed order, so that every caller gets the same bits."""
 
 from __future__ import annotations
 

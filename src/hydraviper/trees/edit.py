@@ -15,7 +15,7 @@ from hydraviper.trees.words import number, short_actions
 
 @dataclass(frozen=True)
 class Wish:
-    """What a person wants changed at a node; None where nothing was said."""
+    """A change of one node that a person asks for; None where nothing is asked."""
 
     node: int
     threshold: float | None = None
@@ -23,7 +23,7 @@ class Wish:
     action: str | None = None
     cut: bool = False
     split: str | None = None  # "FEATURE <= VALUE"
-    left: str | None = None  # the action where the split's answer is yes; None keeps what was there
+    left: str | None = None  # the action where the split's answer is yes; None keeps the subtree that was there
     right: str | None = None
 
 
@@ -38,7 +38,7 @@ class Edited:
 
 
 def apply(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived] = ()) -> Edited:
-    """Change a tree as wished; `offered` are derived features that it may ask for beside those it knows."""
+    """The tree after a change; `offered` are derived features that it may ask for beside those it has."""
     what = _what(wish)
     if not 0 <= wish.node < len(tree):
         raise InputError(f"the tree of {agent.name} has no node {wish.node}: its nodes are 0 to {len(tree) - 1}.")
@@ -57,7 +57,7 @@ def apply(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived] = ())
 
 
 def _what(wish: Wish) -> str:
-    """The kind of change; refuses none and several."""
+    """The kind of change; refuses no change and several at once."""
     asked = wish.threshold is not None or wish.feature is not None
     if (wish.left is not None or wish.right is not None) and wish.split is None:
         raise InputError('--left and --right belong to a new split: pass --split "FEATURE <= VALUE" as well.')
@@ -75,7 +75,7 @@ def _what(wish: Wish) -> str:
 
 
 def _ask(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived]) -> Tree:
-    """Another feature, another threshold, or both."""
+    """Change a question: its feature, its threshold or both."""
     _check_question(wish, agent, tree)
     feature, threshold = tree.feature.copy(), tree.threshold.copy()
     if wish.feature is not None:
@@ -86,7 +86,7 @@ def _ask(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived]) -> Tr
 
 
 def _relabel(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived]) -> Tree:
-    """Another action of a leaf."""
+    """Change the action of a leaf."""
     if tree.feature[wish.node] != LEAF:
         raise InputError(
             f"node {wish.node} of {agent.name} asks a question ({_node_words(agent, tree, wish.node)}): "
@@ -98,7 +98,7 @@ def _relabel(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived]) -
 
 
 def _cut(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived]) -> Tree:
-    """A leaf instead of a subtree, with the heaviest action there or the one that was said."""
+    """Replace a subtree by a leaf, with the heaviest action there or the one asked for."""
     _check_question(wish, agent, tree)
     feature, action = tree.feature.copy(), tree.action.copy()
     feature[wish.node] = LEAF
@@ -108,7 +108,7 @@ def _cut(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived]) -> Tr
 
 
 def _split(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived]) -> Tree:
-    """A new question in front of a node: one side answers as said, the other keeps what was there."""
+    """Put a new question in front of a node: a side gets the action asked for, or keeps what was there."""
     sides = [None if name is None else _action(name, agent) for name in (wish.left, wish.right)]
     is_leaf = bool(tree.feature[wish.node] == LEAF)
     if sides == [None, None]:
@@ -121,12 +121,12 @@ def _split(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived]) -> 
     name, value = _condition(wish.split or "")
     tree, feature = _feature(name, agent, tree, offered)
     node, size = wish.node, len(tree)
-    # two new nodes at the end: for each side a leaf of its own, or what stood here
+    # two new nodes at the end: for each side a new leaf, or a copy of this node
     columns = [np.concatenate([column, column[[node, node]]]) for column in _columns(tree)]
     features, thresholds, left, right, actions, counts = columns
-    for place, side in zip((size, size + 1), sides, strict=True):
+    for child, side in zip((size, size + 1), sides, strict=True):
         if side is not None:
-            features[place], left[place], right[place], actions[place] = LEAF, LEAF, LEAF, side
+            features[child], left[child], right[child], actions[child] = LEAF, LEAF, LEAF, side
     features[node], thresholds[node], left[node], right[node] = feature, _single(value), size, size + 1
     return in_preorder(features, thresholds, left, right, actions, counts, tree.derived)
 
@@ -151,13 +151,13 @@ def _check_question(wish: Wish, agent: Agent, tree: Tree) -> None:
 
 
 def _feature(name: str, agent: Agent, tree: Tree, offered: Sequence[Derived]) -> tuple[Tree, int]:
-    """A feature's number, and the tree that knows it."""
-    known = tree.names(agent)
-    new = {feature.name: feature for feature in offered if feature.name not in known}
-    place = place_of(name, (*known, *new), f"{agent.name} has no feature")
-    if place >= len(known):
-        return replace(tree, derived=(*tree.derived, new[name])), len(known)
-    return tree, place
+    """The tree, with a derived feature more if it needs one, and the feature's number in it."""
+    names = tree.names(agent)
+    new = {feature.name: feature for feature in offered if feature.name not in names}
+    index = place_of(name, (*names, *new), f"{agent.name} has no feature")
+    if index >= len(names):
+        return replace(tree, derived=(*tree.derived, new[name])), len(names)
+    return tree, index
 
 
 def _action(name: str | None, agent: Agent) -> int:

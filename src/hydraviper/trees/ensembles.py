@@ -1,6 +1,6 @@
-"""Students of several trees, which the paper names beside CART: forests, and mixtures of trees with a gate.
+"""Students of several trees, which the paper mentions beside CART: forests, and mixtures of trees with a gate.
 
-They score higher than a tree and nobody reads them as one: whatever needs a tree refuses them.
+They score higher than one tree but are hard to read: commands that need a tree refuse them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import Tree
 
 FOREST = 15  # trees
-SUBSPACE = 0.5  # of the features that each tree of a forest may ask for
+SUBSPACE = 0.5  # share of the features that each tree of a forest may ask for
 REGIONS = 2  # trees of a mixture
-ROUNDS, STEPS = 3, 30  # of expectation and maximisation; of the gate's ascent in each
-GATE_ROWS = 2000  # that the gate is fitted to, at most
-SURPRISE = 1e-3  # the least chance that a tree gives an action
+ROUNDS, STEPS = 3, 30  # rounds of expectation-maximisation; gradient steps of the gate in each
+GATE_ROWS = 2000  # rows that the gate is fitted to, at most
+SURPRISE = 1e-3  # least probability of an action under a tree
 
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees that vote, each with the shares of the actions at its leaf."""
+    """Trees that vote with the shares of the actions at their leaves."""
 
     trees: tuple[Tree, ...]
     derived: tuple[Derived, ...] = ()  # features they may ask for behind those of the observation
@@ -44,7 +44,7 @@ class Forest:
 class Mixture:
     """A linear gate that gives each observation to one of several trees (a hard mixture of experts)."""
 
-    gate: np.ndarray  # [F + 1, trees], the last row is added
+    gate: np.ndarray  # [F + 1, trees], the last row is the bias
     trees: tuple[Tree, ...]
     derived: tuple[Derived, ...] = ()
 
@@ -54,8 +54,8 @@ class Mixture:
         region = _scores(np.asarray(seen, np.float64), self.gate).argmax(axis=1)
         actions = np.empty(len(seen), np.int64)
         for number, tree in enumerate(self.trees):
-            own = region == number
-            actions[own] = tree.predict(seen[own])
+            here = region == number
+            actions[here] = tree.predict(seen[here])
         return actions
 
 
@@ -68,14 +68,15 @@ def grow_forest(
     most_leaves: int | None,
     draws: np.random.Generator,
 ) -> Forest:
-    """Grow trees that differ: each on rows drawn again and on some of the features (random subspaces)."""
+    """Grow trees on bootstrapped rows and random subspaces of the features."""
     size = bins.features.shape[1]
     trees = []
     for _ in range(FOREST):
-        own = np.sort(draws.choice(size, max(1, round(SUBSPACE * size)), replace=False))
+        columns = np.sort(draws.choice(size, max(1, round(SUBSPACE * size)), replace=False))
         again = draws.poisson(weights).astype(np.float64)
         drawn = again if again.any() else weights
-        trees.append(_renamed(cart.grow(bins.columns(own), actions, drawn, action_count, depth, most_leaves), own))
+        tree = cart.grow(bins.columns(columns), actions, drawn, action_count, depth, most_leaves)
+        trees.append(_renamed(tree, columns))
     return Forest(tuple(trees))
 
 
@@ -88,7 +89,7 @@ def grow_mixture(
     most_leaves: int | None,
     draws: np.random.Generator,
 ) -> Mixture:
-    """Grow trees for regions, and the gate between them by expectation and maximisation, from random regions."""
+    """Grow one tree per region and the gate between regions by expectation-maximisation, from random regions."""
     rows = np.flatnonzero(weights > 0)
     seen = np.asarray(bins.features[rows], np.float64)
     centre, scale = seen.mean(axis=0), np.maximum(seen.std(axis=0), 1e-6)
@@ -121,7 +122,7 @@ def grow_mixture(
 
 
 def _renamed(tree: Tree, columns: np.ndarray) -> Tree:
-    """The tree that asks for the same features by their places among all."""
+    """A tree grown on some columns, with the features' numbers among all."""
     feature = np.where(tree.feature >= 0, columns[tree.feature], tree.feature)
     return Tree(feature, tree.threshold, tree.left, tree.right, tree.action, tree.counts)
 
@@ -133,7 +134,7 @@ def _chances(tree: Tree, features: np.ndarray) -> np.ndarray:
 
 
 def _scores(features: np.ndarray, gate: np.ndarray) -> np.ndarray:
-    """The gate's score of every region, [B, regions]: feature after feature, so that no batch changes a bit."""
+    """The gate's score of every region, [B, regions], summed in a fixed order, so that batches do not matter."""
     scores = np.repeat(gate[-1:], len(features), axis=0)
     for column, row in zip(features.T, gate[:-1], strict=True):
         scores += column[:, None] * row
@@ -147,7 +148,7 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
 
 @nb.njit(cache=True, nogil=True)
 def _climb(features, belongs, weights, gate, steps):
-    """Fit the gate to who should have each row [S, regions], by steps along the gradient of the likelihood."""
+    """Fit the gate to the probabilities of the regions per row [S, regions], by gradient steps of the likelihood."""
     size, regions = gate.shape
     slope, chance = np.empty((size, regions)), np.empty(regions)
     for _ in range(steps):

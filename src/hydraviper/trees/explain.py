@@ -1,4 +1,4 @@
-"""Why a tree answers as it does: the path in words, what is known about the leaf, and what would change the answer."""
+"""Why a tree answers as it does: the path, the data at the leaf, and the smallest changes of the answer, in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hydraviper.trees.words import agreement, number, percent, shares
 
 @dataclass(frozen=True)
 class Step:
-    """A question on the way, and the answer."""
+    """A question on the path, and its answer."""
 
     node: int
     feature: str
@@ -27,17 +27,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Change:
-    """A value of one plain feature, all others as they are, with which the tree answers otherwise."""
+    """A value of one plain feature that changes the tree's answer, all others as they are."""
 
     feature: str
     value: float  # now
     to: float  # the nearest value with another answer
     action: str  # that answer
-    node: int  # the question that is answered otherwise, on the way as it is now
+    node: int  # the first question on the path that is then answered otherwise
     question: str
     at_most: bool  # how it is answered then
-    just_above: bool  # `to` is the next number above the last one with the present answer: it has to exceed that one
-    exact: bool  # whether no smaller change of this feature does it; False: none was found
+    just_above: bool  # `to` is the next float32 above the last one with the present answer
+    exact: bool  # no smaller change of this feature does it; False: the search ended before that was certain
     searched: float  # no change of this feature that is smaller than this does it
 
     @property
@@ -48,7 +48,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Unsettled:
-    """A plain feature of which it is not known whether it can change the answer alone."""
+    """A plain feature for which the search ended before it was certain that it cannot change the answer alone."""
 
     feature: str
     searched: float  # no change smaller than this does it
@@ -56,7 +56,7 @@ class Unsettled:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Everything that there is to say about one answer."""
+    """Why a tree gives one answer, and what would change it."""
 
     agent: str
     action: str
@@ -64,19 +64,19 @@ class Explanation:
     leaf: int
     reached: float  # weight of the data at the leaf
     share: float  # of the data; not a number if the tree has seen none
-    agreement: float  # of the expert with the leaf's action; not a number where there is no data
+    agreement: float  # share of that data where the expert takes the leaf's action; not a number without data
     changes: tuple[Change, ...]  # one per plain feature that can change the answer alone, the smallest first
-    unsettled: tuple[Unsettled, ...] = ()  # features that may be able to, too
+    unsettled: tuple[Unsettled, ...] = ()  # features that may be able to
 
     def to_json(self) -> dict[str, Any]:
         """Plain values by name."""
         changes = [{**asdict(change), "amount": change.amount} for change in self.changes]
-        known = {"reached": self.reached, "share": _known(self.share), "expert_agrees": _known(self.agreement)}
+        data = {"reached": self.reached, "share": _finite(self.share), "expert_agrees": _finite(self.agreement)}
         return {
             "agent": self.agent,
             "action": self.action,
             "path": [asdict(step) for step in self.path],
-            "leaf": {"node": self.leaf, **known},
+            "leaf": {"node": self.leaf, **data},
             "smallest_change": changes[0] if changes else None,
             "changes": changes,
             "unsettled": [asdict(one) for one in self.unsettled],
@@ -117,7 +117,7 @@ def explain(agent: Agent, tree: Tree, observation: np.ndarray) -> Explanation:
 def changes(agent: Agent, tree: Tree, observation: np.ndarray) -> tuple[tuple[Change, ...], tuple[Unsettled, ...]]:
     """Per plain feature, the smallest change that flips the answer while all others stay, the smallest first.
 
-    Beside them, the features for which no change was found and the search did not come to its end.
+    Also the features for which no change was found before the search ended.
     """
     row = single(observation)
     if row.shape != (len(agent.features),) or not np.isfinite(row).all():
@@ -156,34 +156,35 @@ def _change(agent: Agent, tree: Tree, row: np.ndarray, feature: int, to: float, 
 
 
 def in_words(explanation: Explanation, most_changes: int = 3) -> str:
-    """The explanation to read."""
-    own = explanation
-    lines = [f"{own.agent} answers: {own.action}", ""]
-    lines.append("because" if own.path else "always, whatever it sees")
-    for step in own.path:
+    """The explanation as text."""
+    lines = [f"{explanation.agent} answers: {explanation.action}", ""]
+    lines.append("because" if explanation.path else "always, whatever it sees")
+    for step in explanation.path:
         value, threshold = _told_apart(step.value, step.threshold), _told_apart(step.threshold, step.value)
         lines.append(
             f"  node {step.node:>2}: {step.feature} is {value}, {'at most' if step.at_most else 'above'} {threshold}"
         )
-    lines += ["", f"leaf {own.leaf} was reached by {own.reached:,.0f} samples, {percent(own.share)} of the data;"]
-    lines.append(f"the expert did the same in {percent(own.agreement)} of them")
-    lines += ["", *_change_words(own, most_changes)]
+    reached = f"{explanation.reached:,.0f} samples, {percent(explanation.share)} of the data"
+    lines += ["", f"leaf {explanation.leaf} was reached by {reached};"]
+    lines.append(f"the expert did the same in {percent(explanation.agreement)} of them")
+    lines += ["", *_change_words(explanation, most_changes)]
     return "\n".join(lines) + "\n"
 
 
-def _change_words(own: Explanation, most: int) -> list[str]:
+def _change_words(explanation: Explanation, most: int) -> list[str]:
     unsettled = [
         f"not settled: {one.feature}, of which no change below {number(one.searched)} would change the answer"
-        for one in own.unsettled
+        for one in explanation.unsettled
     ]
-    if not own.changes:
+    if not explanation.changes:
         others = "no change of another feature alone would" if unsettled else "no change of one feature alone would"
         return [*unsettled, f"{others} change the answer"]
-    lines = ["the smallest change of one feature that would change the answer:", f"  {change_in_words(own.changes[0])}"]
-    if own.changes[1:]:
+    smallest, *larger = explanation.changes
+    lines = ["the smallest change of one feature that would change the answer:", f"  {change_in_words(smallest)}"]
+    if larger:
         lines.append("or, changing another feature alone:")
-        lines += [f"  {change_in_words(change)}" for change in own.changes[1:most]]
-        rest = len(own.changes) - most
+        lines += [f"  {change_in_words(change)}" for change in larger[: most - 1]]
+        rest = len(explanation.changes) - most
         lines += [f"  (and {rest} more features: see --json)"] if rest > 0 else []
     return lines + unsettled
 
@@ -206,5 +207,5 @@ def _told_apart(value: float, other: float) -> str:
     return number(value, next(enough, 9))
 
 
-def _known(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None

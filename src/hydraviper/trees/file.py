@@ -55,8 +55,8 @@ class TreesFile:
                 raise InputError(f"the tree of {agent.name} knows two features of the same name.")
 
     def place(self, agent: str) -> int:
-        """Where the tree of an agent stands."""
-        return place_of(agent, [own.name for own in self.agents], "there is no tree for")
+        """The index of an agent's tree."""
+        return place_of(agent, [one.name for one in self.agents], "there is no tree for")
 
     def to_json(self) -> dict[str, Any]:
         """The document."""
@@ -77,7 +77,7 @@ class TreesFile:
         } | ({"edits": [to_json(edit) for edit in self.edits]} if self.edits else {})
 
     def students(self, game: Game) -> dict[int, Tree]:
-        """The trees by the game's agents; refuses a game that they do not belong to."""
+        """The trees by the numbers of the game's agents; refuses a game that they were not made for."""
         by_name = {agent.name: i for i, agent in enumerate(game.agents)}
         students = {}
         for agent, tree in zip(self.agents, self.trees, strict=True):
@@ -92,10 +92,10 @@ class TreesFile:
 
 
 def place_of(name: str, names: Sequence[str], missing: str) -> int:
-    """Where a name stands among others; if it is missing, says so with the nearest names."""
+    """The index of a name among names; if it is missing, the error suggests the nearest ones."""
     if name in names:
         return names.index(name)
-    lower = {known.lower(): known for known in reversed(names)}
+    lower = {one.lower(): one for one in reversed(names)}
     close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3)]
     others = names if len(names) <= 8 else [*names[:8], "..."]
     help_ = f"did you mean {' or '.join(map(repr, close))}?" if close else f"choose one of {', '.join(others)}."
@@ -103,7 +103,7 @@ def place_of(name: str, names: Sequence[str], missing: str) -> int:
 
 
 def shortened(value: object) -> str:
-    """A value as Python writes it, cut where it is too long for a sentence."""
+    """A value as Python writes it, shortened for an error message."""
     return _SHORT.repr(value)
 
 
@@ -165,7 +165,7 @@ def load(path: Path | str) -> TreesFile:
 
 
 def _check_texts(value: Any, depth: int = 0) -> None:
-    """Refuse characters that would act on a terminal and halves of characters, in any text of a document."""
+    """Refuse control characters and lone surrogates in any text of a document."""
     if depth > DEEPEST:
         raise InputError(f"it nests deeper than {DEEPEST} levels: make the trees again.")
     if isinstance(value, str) and (found := UNWRITABLE.search(value.translate(_BREAKS))):
@@ -183,7 +183,7 @@ _BREAKS = str.maketrans("", "", "\n\r\t")  # texts may have lines; names may not
 
 
 def _learner_beside(path: Path) -> str | None:
-    """What the students of a run are, if they are no trees."""
+    """The learner of a run whose students are no single trees, else None."""
     try:
         learner = json.loads((path.parent / "settings.json").read_text(encoding="utf-8"))["settings"]["learner"]
     except (OSError, ValueError, KeyError, TypeError):

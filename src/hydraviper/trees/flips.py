@@ -1,9 +1,9 @@
-"""The nearest value of one feature with which a tree answers otherwise, all other features as they are.
+"""The nearest value of one feature that changes a tree's answer, all other features as they are.
 
-Ranges of float32 values are judged whole: each operation of a derived feature is monotone, rounding included, so the
-ends of a range bound what it makes of every value inside. A range in which the tree may answer both ways is halved, the
-nearer half first, until it is a single value, where the bounds meet. So nothing is missed; only where a feature lingers
-at a threshold for millions of values does the patience end, and then it is known how far the search came.
+Ranges of float32 values are judged as a whole: each operation of a derived feature is monotone, rounding included, so
+the ends of a range bound its value for everything inside. A range in which the tree may answer both ways is halved,
+the nearer half first, down to single values, where the bounds meet. So no value is missed. Only where a feature stays
+at a threshold for millions of values does the search give up, and then it says how far it came.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from hydraviper.trees.derived import table
 from hydraviper.trees.tree import LEAF, Tree
 
-_QUICK, _PATIENCE = 1_000, 60_000  # ranges to judge on each side: at first, and where these were not enough
+_QUICK, _PATIENCE = 1_000, 60_000  # ranges to judge on each side: in a first search, and in a second if that failed
 _SAMPLES = 1_000  # values to try on each side beforehand, evenly among the floats and evenly around the value
 _LAST = 0x7F7FFFFF  # the number of the largest float32, counted from 0
 _SAME, _OTHER, _BOTH = range(3)
@@ -25,7 +25,7 @@ _SAME, _OTHER, _BOTH = range(3)
 
 @dataclass(frozen=True)
 class Flip:
-    """Where the answer changes."""
+    """The nearest value that changes the answer."""
 
     to: float | None  # the nearest value with another answer that was found; None: there is none, or none was found
     searched: float  # no change smaller than this changes the answer
@@ -39,7 +39,7 @@ def nearest_flip(tree: Tree, row: np.ndarray, feature: int) -> Flip:
 
 
 def _search(tree: Tree, row: np.ndarray, feature: int, to: float | None, patience: int) -> Flip:
-    """Search both directions, up to a value that is known to change the answer, if one is."""
+    """Search both directions, up to `to`, a value that changes the answer, if there is one."""
     now, origin = float(row[feature]), int(ordinals(row[feature : feature + 1])[0])
     limit, searched = np.inf if to is None else abs(to - now), np.inf
     action = tree.action[tree.path(row)[-1]]
@@ -58,7 +58,7 @@ def _search(tree: Tree, row: np.ndarray, feature: int, to: float | None, patienc
 
 
 def _sampled(tree: Tree, row: np.ndarray, feature: int) -> float | None:
-    """Some value near by with another answer: the nearest of a sample, brought nearer by halving."""
+    """A value near by with another answer: the nearest of a sample, then halving."""
     reach = 4 * max(1.0, float(np.abs(row).max()))
     even = np.linspace(-_LAST, _LAST, 2 * _SAMPLES + 1).astype(np.int64)
     near = np.clip(row[feature] + np.linspace(-reach, reach, 2 * _SAMPLES + 1), -3e38, 3e38).astype(np.float32)

@@ -1,4 +1,4 @@
-"""MAVIPER's joint trees: a team's trees grow level by level, and each node keeps the samples its team can get right.
+"""MAVIPER's joint trees: a team's trees grow level by level; each node keeps the samples that the team can get right.
 
 A node, the root included, is made from the samples that reach it. Of these it keeps those that more than half of the
 team (itself included) would answer correctly with their projected final trees, or all of them if none would stay. A
@@ -55,16 +55,16 @@ class _Member:
     def deepen(self, team: Sequence[_Member], depth_left: int) -> None:
         """Split every unfinished node and make its children, which have `depth_left` questions left."""
         enough = _enough(team)
-        made: list[_Node] = []
+        deeper: list[_Node] = []
         for node in self.unfinished:
             split = node.projection
             if split.feature[0] == LEAF:
                 continue
             node.children = [self._child(node, side, enough, depth_left) for side in (True, False)]
-            made += node.children
-        for node in made:
+            deeper += node.children
+        for node in deeper:
             self.judge(node)
-        self.unfinished = made
+        self.unfinished = deeper
 
     def _child(self, parent: _Node, left: bool, enough: np.ndarray, depth_left: int) -> _Node:
         split, features = parent.projection, self.bins.features
@@ -98,7 +98,7 @@ class _Member:
 
 
 def _enough(team: Sequence[_Member]) -> np.ndarray:
-    """The rows that more than half of the team would answer correctly, bool [S]."""
+    """Whether more than half of the team would answer a row correctly, bool [S]."""
     return np.sum([member.correct for member in team], axis=0) * 2 > len(team)
 
 

@@ -1,6 +1,6 @@
 """A team's trees as rectangular arrays, for kernels that play whole episodes with the trees inside.
 
-What a node asks for, plain or derived, is computed only where it is asked, with the bits of `trees.derived`.
+A derived feature is computed only at the nodes that ask for it, with the same bits as in derived.py.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Vocabulary:
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many features each tree may ask for."""
-        return tuple(plain + len(own) for plain, own in zip(self.plain, self.derived, strict=True))
+        return tuple(plain + len(derived) for plain, derived in zip(self.plain, self.derived, strict=True))
 
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
         """For kernels: plain features, then where each derived feature's terms begin [A, D + 2]; terms [A, T, 6]."""
-        tables = [features.table(own) for own in self.derived]
-        starts = np.zeros((len(tables), max(len(own[0]) for own in tables) + 1), np.int64)
-        terms = np.zeros((len(tables), max(1, *(len(own[1]) for own in tables)), 6), np.int64)
+        tables = [features.table(derived) for derived in self.derived]
+        starts = np.zeros((len(tables), max(len(begin) for begin, _ in tables) + 1), np.int64)
+        terms = np.zeros((len(tables), max(1, *(len(rows) for _, rows in tables)), 6), np.int64)
         for a, (begin, rows) in enumerate(tables):
             starts[a, 0] = self.plain[a]
             starts[a, 1 : 1 + len(begin)] = begin
@@ -51,18 +51,18 @@ class Packed:
     threshold: np.ndarray  # [A, M] float32
 
     def copy(self) -> Packed:
-        """Arrays of its own."""
+        """A copy of the arrays."""
         return Packed(self.nodes.copy(), self.threshold.copy())
 
 
 def pack(trees: Sequence[Tree], vocabulary: Vocabulary, room: int) -> Packed:
-    """Trees as rows with room for so many nodes; their derived features must be in the vocabulary."""
+    """Trees as rows with room for `room` nodes; their derived features must be in the vocabulary."""
     room = max(room, *(len(tree) for tree in trees))
     nodes, threshold = np.full((len(trees), room, 4), LEAF, np.int64), np.zeros((len(trees), room), np.float32)
     nodes[:, :, ACTION] = 0
     for a, tree in enumerate(trees):
-        plain, known, n = vocabulary.plain[a], vocabulary.derived[a], len(tree)
-        number = np.array([*range(plain), *(plain + known.index(own) for own in tree.derived), LEAF])
+        plain, derived, n = vocabulary.plain[a], vocabulary.derived[a], len(tree)
+        number = np.array([*range(plain), *(plain + derived.index(feature) for feature in tree.derived), LEAF])
         nodes[a, :n, FEATURE] = number[tree.feature]  # a leaf's -1 is the last entry
         nodes[a, :n, LEFT], nodes[a, :n, RIGHT], nodes[a, :n, ACTION] = tree.left, tree.right, tree.action
         threshold[a, :n] = tree.threshold
@@ -70,7 +70,7 @@ def pack(trees: Sequence[Tree], vocabulary: Vocabulary, room: int) -> Packed:
 
 
 def unpack(packed: Packed, vocabulary: Vocabulary, actions: Sequence[int]) -> list[Tree]:
-    """The trees again, without counts, with those derived features only that they ask for."""
+    """The trees without counts, and with only the derived features that they ask for."""
     trees = []
     for a, count in enumerate(actions):
         feature, left, right, action = packed.nodes[a].T
@@ -87,7 +87,7 @@ def unpack(packed: Packed, vocabulary: Vocabulary, actions: Sequence[int]) -> li
 def asked_value(seen, r, f, a, starts, terms):
     """The value of a derived feature f that tree a sees in row r of seen [B, F]: the bits of `derived.extend`.
 
-    Here and below arrays are indexed, never cut, put into tuples or passed on by a call: each costs more than a node.
+    Here and below arrays are indexed, never sliced or put into tuples: either costs more than a node.
     """
     plain = starts[a, 0]
     first = starts[a, f - plain + 1]

@@ -25,7 +25,7 @@ class Tree:
     right: np.ndarray  # [nodes] int64, -1 at a leaf
     action: np.ndarray  # [nodes] int64, the heaviest action, also at inner nodes
     counts: np.ndarray  # [nodes, actions] float64, weight of the samples that reached the node, per action
-    derived: tuple[Derived, ...] = ()  # features it may ask for behind those of the observation
+    derived: tuple[Derived, ...] = ()  # features that it may ask for, numbered after those of the observation
 
     def __post_init__(self) -> None:
         if not _is_tree(self.feature, self.left, self.right):
@@ -38,7 +38,7 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """How many questions the longest path asks."""
+        """The number of questions on the longest path."""
         depths = np.zeros(len(self), int)
         for node in np.flatnonzero(self.feature != LEAF):
             depths[self.left[node]] = depths[self.right[node]] = depths[node] + 1
@@ -51,7 +51,7 @@ class Tree:
 
     @property
     def fidelity(self) -> float:
-        """How much of the data it was grown on has the action that it answers with."""
+        """The share of its data on which it answers as the expert does; not a number without data."""
         leaves, whole = self.feature == LEAF, self.counts[0].sum()
         return float(self.counts[leaves, self.action[leaves]].sum() / whole) if whole > 0 else float("nan")
 

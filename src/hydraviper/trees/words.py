@@ -12,7 +12,7 @@ from hydraviper.trees.tree import LEAF, Tree
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, without trailing zeros and never as -0."""
+    """A number with at most `digits` significant digits, without trailing zeros and never as -0."""
     if value == 0 or not isfinite(value):
         return "0" if value == 0 else str(float(value))
     rounded = float(f"{value:.{digits - 1}e}")
@@ -50,13 +50,13 @@ def threshold_texts(tree: Tree) -> list[str]:
 
 
 def shares(tree: Tree) -> np.ndarray:
-    """The share of the data that reaches each node, [nodes]; not a number if the tree has seen no data."""
+    """The share of the data that reaches each node, [nodes]; not a number without data."""
     weight = tree.counts.sum(axis=1)
     return weight / weight[0] if weight[0] > 0 else np.full(len(tree), np.nan)
 
 
 def agreement(tree: Tree) -> np.ndarray:
-    """How much of the data at each node has the action that the tree answers, [nodes]; not a number without data."""
+    """The share of the data at each node on which tree and expert agree, [nodes]; not a number without data."""
     weight = tree.counts.sum(axis=1)
     agreeing = tree.counts[np.arange(len(tree)), tree.action]
     for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children stand behind their parent
@@ -82,7 +82,7 @@ def to_text(agent: Agent, tree: Tree) -> str:
 
 
 def short_actions(agent: Agent) -> tuple[str, ...]:
-    """The actions' names for narrow places: what stands before a colon, where that tells long names apart."""
+    """Short names of the actions: the part before a colon, if some names are long and these parts differ."""
     starts = tuple(name.partition(":")[0].strip() for name in agent.actions)
     long = any(len(name) > 24 for name in agent.actions)
     return starts if long and all(starts) and len(set(starts)) == len(starts) else agent.actions
