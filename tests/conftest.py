@@ -9,6 +9,7 @@ import pytest
 
 import hydraviper
 from hydraviper import cli
+from tests.helpers.street import STREET
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +25,12 @@ def deception() -> hydraviper.Game:
 @pytest.fixture(scope="session", params=["cooperative-navigation", "physical-deception"])
 def game(request: pytest.FixtureRequest) -> hydraviper.Game:
     return hydraviper.make(request.param)
+
+
+@pytest.fixture(scope="module")
+def street() -> hydraviper.Game:
+    """Two signals on a street; SUMO plays one episode at a time."""
+    return hydraviper.make(STREET)
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,6 @@ from __future__ import annotations
 import pytest
 
 import hydraviper
-from tests.helpers.street import STREET
-
-
-@pytest.fixture(scope="module")
-def street():
-    return hydraviper.make(STREET)
 
 
 @pytest.fixture(scope="module")

@@ -173,11 +173,6 @@ def same_values(first, second, observations):
     )
 
 
-@pytest.fixture(scope="module")
-def street():
-    return hydraviper.make(STREET)
-
-
 def local_expert(game, kind="network"):
     """An untrained IDQN or MPLight expert."""
     if kind == "network":

@@ -31,11 +31,6 @@ pytestmark = pytest.mark.slow
 SEEDS = np.arange(3, dtype=np.uint64)
 
 
-@pytest.fixture(scope="module")
-def street():
-    return hydraviper.make(STREET)
-
-
 def longest(game):
     return game.offers.scoring.yardsticks["longest queue"]
 

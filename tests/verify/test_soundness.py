@@ -55,8 +55,7 @@ def test_random_cases(kind):
 
 
 def full_tree(agent: Agent, draw: np.random.Generator) -> Tree:
-    thresholds = lambda size: draw.uniform(-1.5, 1.5, size).round(2)  # noqa: E731
-    return random_tree(agent, draw, 3, splits=1.0, thresholds=thresholds)
+    return random_tree(agent, draw, 3, splits=1.0, thresholds=lambda size: draw.uniform(-1.5, 1.5, size).round(2))
 
 
 def trees_for(game: hydraviper.Game, draw: np.random.Generator) -> dict[int, Tree]:
