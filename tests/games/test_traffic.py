@@ -83,7 +83,7 @@ def test_every_map_plays(name):
     game = hydraviper.make(f"resco:{name},steps=3")
     played = hydraviper.play(game, longest(game), SEEDS[:1])
     assert played.lengths.tolist() == [3]
-    assert game.score.of(played.returns)[0] >= 0
+    assert played.returns.shape == (1, len(game.agents))
     assert ("does not repeat" in " ".join(game.offers.notes)) == (name == "cologne1")
 
 
@@ -373,7 +373,8 @@ def test_from_distilling_to_evaluating(call, street):
         "distill", STREET, *budget, "--expert", "expert.safetensors", "--out", "run", "--json"
     )
     assert code == 0, complaint
-    assert json.loads(printed)["score"]["jammed"] in (0, 1, 2)
+    score = json.loads(printed)["score"]
+    assert (score["jammed"] > 0) == (score["worst"] > score["jam_threshold"])
     assert len(json.loads(printed)["over_time"]["policies"]["trees"]["median"]) == 8
     assert "fixed time" in Path("run/report.html").read_text()
     code, printed, complaint = call("evaluate", "run", "--episodes", 2)
