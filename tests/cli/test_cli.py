@@ -82,6 +82,7 @@ def test_runs_without_a_folder_get_one_each(call):
     assert Path("runs/latest").resolve().name == "cooperative-navigation-imitation-2"
 
 
+@pytest.mark.slow
 def test_compare_writes_a_table(call):
     options = [*QUICK, "--algorithms", "imitation,hydraviper", "--seeds", "2", "--out", "table.json"]
     code, _, complaint = call("compare", "cooperative-navigation", *options)

@@ -372,6 +372,7 @@ def test_structured_text(case):
         np.testing.assert_array_equal(answers, own[last])
 
 
+@pytest.mark.slow
 def test_nested_json(case):
     trees, seen, expected = case
     for answers, own in zip(run_json(trees, seen), expected, strict=True):

@@ -50,12 +50,14 @@ def test_evaluate_takes_a_result_a_run_or_a_path(result, run):
     assert scores[0].expert.mean != hydraviper.evaluate(result, episodes=20, seed=1).expert.mean
 
 
+@pytest.mark.slow
 def test_refine_writes_a_run_of_its_own(run):
     refined = hydraviper.refine(run, hydraviper.RefineSettings(rollouts=2000), episodes=20, out="refined")
     assert refined.summary.refined.unseen.episodes == 20
     assert hydraviper.load_trees("refined").to_json() == refined.trees.to_json()
 
 
+@pytest.mark.slow
 def test_verify_and_repair(run):
     Path("still.toml").write_text(STILL)
     before = hydraviper.verify(run, "still.toml")
@@ -78,6 +80,7 @@ def test_export_gives_files_and_writes_them(result, run):
         hydraviper.export(run, "fortran")
 
 
+@pytest.mark.slow
 def test_explain_an_observation_or_a_moment(run):
     agent = run.trees.agents[0]
     moment = hydraviper.explain(run, agent=agent.name, episode=0, step=3)

@@ -41,6 +41,7 @@ def test_a_large_team_is_refused_before_any_work():
     assert all(way in words for way in ("local values", "--partition", "fewer agents", "--max-joint-actions"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "settings"),
     [

@@ -67,6 +67,7 @@ def call(*words):
     return CliRunner().invoke(loaded(arguments), arguments)
 
 
+@pytest.mark.slow
 def test_a_run_has_a_score_and_says_what_to_do_where_a_tree_is_needed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = tmp_path / "run"

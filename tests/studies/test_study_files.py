@@ -162,6 +162,7 @@ def test_broken_cells_are_sentences(whole, tmp_path, monkeypatch):
     assert told > 50  # what nobody computes with may be anything
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"NaN", b"1e999", b"{}", b"[" * 100_000, b"1" * 10_000])
 def test_broken_files_are_refused(call, whole, content):
     shutil.copytree(whole, "s")
@@ -173,6 +174,7 @@ def test_broken_files_are_refused(call, whole, content):
     refuses(call, "holds something that is not a study", "study", "epsilon", *TINY_STUDY, "--no-run", "--out", "t")
 
 
+@pytest.mark.slow
 def test_folders_in_place_of_files_are_refused(call, whole):
     for name in ("cells.jsonl", "cells/x.json"):
         shutil.copytree(whole, "s")

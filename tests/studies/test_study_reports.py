@@ -244,6 +244,7 @@ def test_experts_are_told_together_with_intervals_over_experts():
     assert "18.4 (maddpg), 25.0 (maddpg-seed-1), 11.7 (maddpg-60000-episodes) | 18.4 ± 16.6 |" in page
 
 
+@pytest.mark.slow
 def test_csv_and_page_hold_every_row():
     told = made("table1", BASE)
     lines = list(csv.DictReader(io.StringIO(report.to_csv(told))))
@@ -266,6 +267,7 @@ def test_figures_are_sound_drawings(draw):
             assert "nan" not in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["svg", "pdf"])
 def test_figures_repeat_byte_for_byte(format):
     (first,), (again,) = (figures.scores(made("runtime", BASE).rows) for _ in range(2))

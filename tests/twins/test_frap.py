@@ -14,6 +14,8 @@ from hydraviper.experts import dqn, store  # noqa: E402
 from hydraviper.experts.local_q import LocalQExpert  # noqa: E402
 from tests.helpers.street import STREET  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SERVED = (
     np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]], bool),
     np.array([[1, 0], [0, 1]], bool),
@@ -38,7 +40,6 @@ def scene():
     return model, parameters, observations, LocalQExpert(model.q_functions(parameters, []), {"game": "street"})
 
 
-@pytest.mark.slow
 def test_what_plays_is_what_learned(scene):
     model, parameters, observations, expert = scene
     for i, seen in enumerate(observations):
@@ -64,7 +65,6 @@ def test_signals_learn_from_the_pressure_that_is_left(scene):
     np.testing.assert_array_equal(model.rewards(np.zeros((200, 2)), observations), expected)
 
 
-@pytest.mark.slow
 def test_a_short_training_of_a_street(navigation):
     street = hydraviper.make(STREET)
     assert [own.shape for own in street.offers.graph.served] == [

@@ -340,6 +340,7 @@ def test_bad_files_are_one_sentence(call, text, sentence):
     refuses(call, sentence, "verify", "run", "p.toml")
 
 
+@pytest.mark.slow
 def test_a_run_that_lacks_an_agent(call):
     game = hydraviper.make("cooperative-navigation")
     always = Tree(*(np.array([v]) for v in (LEAF, 0.0, LEAF, LEAF, 1)), np.ones((1, 5)))
