@@ -1,7 +1,5 @@
 """distill(): Algorithm 1 of the paper on one screen. Line numbers at the margin are the paper's."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The samples that a team's trees learn from: arrays that grow with every iteration, so not frozen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

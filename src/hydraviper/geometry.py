@@ -1,7 +1,5 @@
 """Where roads, signals and their movements lie: what maps and icons are drawn from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Where the rollouts and the seconds of a run went, written down as it happens, so not frozen."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

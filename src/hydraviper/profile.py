@@ -1,7 +1,5 @@
 """A policy profile: students for some agents, the expert for everybody else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

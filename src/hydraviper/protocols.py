@@ -3,8 +3,6 @@
 Nothing is inherited: any object that has the members of a protocol can take its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable

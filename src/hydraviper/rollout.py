@@ -1,7 +1,5 @@
 """play(): the loop that steps a game."""
 
-from __future__ import annotations
-
 import numba as nb
 import numpy as np
 

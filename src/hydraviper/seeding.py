@@ -1,7 +1,5 @@
 """Every random choice is named by (run seed, purpose, iteration, index), so no worker or batch can change it."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compile every kernel once; they are cached afterwards: `python -m hydraviper.warmup`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import hydraviper

@@ -1,7 +1,5 @@
 """The command line: `hydraviper COMMAND`; each module holds a few commands and adds them to the application."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The commands by name; the module of a command is loaded when it is called, so that help is quick."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import typer

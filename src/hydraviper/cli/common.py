@@ -1,7 +1,5 @@
 """What all commands share: their arguments, the consoles, progress, and how runs are opened."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """`hydraviper edit`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`hydraviper explain`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import nullcontext

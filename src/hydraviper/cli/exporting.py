@@ -1,7 +1,5 @@
 """`hydraviper export`."""
 
-from __future__ import annotations
-
 import json
 from enum import StrEnum
 from pathlib import Path

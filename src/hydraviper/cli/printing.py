@@ -1,7 +1,5 @@
 """Scores as tables for a terminal."""
 
-from __future__ import annotations
-
 from rich.table import Table
 
 from hydraviper.cli.common import out

@@ -1,7 +1,5 @@
 """`hydraviper verify` and `hydraviper repair`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`hydraviper refine`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`hydraviper show` and `hydraviper map`."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 

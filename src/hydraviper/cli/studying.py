@@ -1,7 +1,5 @@
 """`hydraviper study`: the paper's tables and figures."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

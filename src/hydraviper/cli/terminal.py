@@ -1,7 +1,5 @@
 """Print safely on any terminal: of any encoding and width, and names that hold control characters."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import os

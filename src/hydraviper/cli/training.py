@@ -1,7 +1,5 @@
 """`hydraviper games` and `hydraviper train`."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small charts as SVG, and tables and figures in HTML, for reports."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -3,8 +3,6 @@
 North is up. A solid arrow goes, a dashed one goes but yields; a bar closes an approach that must wait.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

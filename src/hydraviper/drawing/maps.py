@@ -1,7 +1,5 @@
 """A road network as a map: roads as they lie, signals numbered, teams told apart by colour and by shape."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from html import escape

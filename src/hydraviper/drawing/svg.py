@@ -1,7 +1,5 @@
 """SVG elements, text and its width, and colours with hatches that tell actions apart, also in grey."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from html import escape

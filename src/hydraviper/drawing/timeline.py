@@ -1,7 +1,5 @@
 """How a score runs through an episode, as charts: everybody's median, then each with its spread and worst episode."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape

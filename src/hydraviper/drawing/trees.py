@@ -1,7 +1,5 @@
 """Trees as SVG drawings, for a paper or a page."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Whatever comes behind the first broken record (a process died while it wrote) is dropped.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib

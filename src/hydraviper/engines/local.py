@@ -4,8 +4,6 @@ Work is cut by seeds, never by workers, and every episode depends on its seed al
 the same rollouts, bit for bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import local

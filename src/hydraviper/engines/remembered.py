@@ -5,8 +5,6 @@ the policy and the seed alone, so a journal that knows them by these three answe
 bit.
 """
 
-from __future__ import annotations
-
 import hashlib
 import pickle
 import time

@@ -1,7 +1,5 @@
 """Joint actions one after the other: the worst one for any Q-function, where an expert knows no quicker way."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 

@@ -5,8 +5,6 @@ it serves; every ordered pair of phases goes through the same layers, scaled by 
 phase's value is the sum over its rivals.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numba as nb

@@ -1,7 +1,5 @@
 """What DQN, MADDPG and fitted critics share: Adam, target networks, and many updates in one compiled call."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

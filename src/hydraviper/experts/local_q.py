@@ -3,8 +3,6 @@
 The mean of local values is least where each of them is least, so the worst joint action needs no enumeration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Experts with joint critics: small networks that value the joint action of all agents, without JAX."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Experts on disk: safetensors with a JSON head. Loading a file runs no code."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

@@ -1,7 +1,5 @@
 """The loop that DQN and MADDPG share: play into the replay, learn from it, validate, keep the best checkpoint."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace

@@ -4,8 +4,6 @@ A controller, which is a tree with its state machine, belongs in a module on top
 `structured_text.function_block`, and in FORMATS.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

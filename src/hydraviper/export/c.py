@@ -1,7 +1,5 @@
 """Trees as C99 without dependencies; only trees that ask for distances need <math.h>."""
 
-from __future__ import annotations
-
 from hydraviper.export.common import Arithmetic, Program, conditions, decimal, heading, nested, one_line, programs
 from hydraviper.trees.file import TreesFile
 

@@ -1,7 +1,5 @@
 """What all languages share: identifiers, a tree as nested ifs, and derived features step by step."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping

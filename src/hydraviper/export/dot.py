@@ -1,7 +1,5 @@
 """Trees as DOT, the language of Graphviz."""
 
-from __future__ import annotations
-
 from hydraviper.drawing.svg import paint
 from hydraviper.export.common import Program, heading, one_line, programs
 from hydraviper.trees.file import TreesFile

@@ -1,7 +1,5 @@
 """Trees as nested JSON, which any language reads: questions by name inside each other."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

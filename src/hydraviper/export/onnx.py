@@ -1,7 +1,5 @@
 """Trees as an ONNX model: a TreeEnsembleClassifier per agent, behind the nodes that compute its derived features."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

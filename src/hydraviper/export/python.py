@@ -1,7 +1,5 @@
 """Trees as a Python module without dependencies, for any Python from 3.8 on."""
 
-from __future__ import annotations
-
 import builtins
 import keyword
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Trees as IEC 61131-3 Structured Text: one function block per agent, for programmable logic controllers."""
 
-from __future__ import annotations
-
 from hydraviper.export.common import Arithmetic, Program, conditions, decimal, heading, nested, one_line, programs
 from hydraviper.trees.file import TreesFile
 

@@ -1,7 +1,5 @@
 """Names of agents and features, patterns with *, and suggestions for names that do not exist."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

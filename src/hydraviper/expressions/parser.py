@@ -1,7 +1,5 @@
 """The parser: text to expressions, by the grammar in `grammar.lark`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache

@@ -1,7 +1,5 @@
 """A place for compiled kernels, also where neither the package's folder nor the user's own can be written."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

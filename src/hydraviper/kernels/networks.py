@@ -5,8 +5,6 @@ compiler vectorises without reordering a sum. Products are added with one roundi
 compiler would round once or twice, depending on what the processor has.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba as nb

@@ -1,7 +1,5 @@
 """The physics, views and rewards of the particle worlds, for many episodes at once."""
 
-from __future__ import annotations
-
 import numba as nb
 import numpy as np
 

@@ -3,8 +3,6 @@
 Islands do not know of each other while they run, so the number of workers changes nothing but the time.
 """
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 

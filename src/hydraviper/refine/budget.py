@@ -1,7 +1,5 @@
 """The budget of an annealing: how its seconds and rollouts are divided among legs and decisions."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from hydraviper.refine.records import SearchState

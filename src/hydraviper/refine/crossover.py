@@ -4,8 +4,6 @@ Once roles are settled, agents' trees hardly depend on each other: the best tree
 worth more than the best island.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -5,8 +5,6 @@ its reward plus the discounted value of the tree's own action at the next observ
 act on these values can be better than the expert they came from.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ is clearly beaten. It is adopted if it is better, or hardly worse while the isla
 often. Only an incumbent that then beats the kept trees, on seeds that neither has seen, replaces them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ A move starts from an observation that the trees have met, so nodes on busy path
 where the data lie. Half of the changes of an action start where the expert loses most by the tree's action.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ after each heat play more seeds. A candidate that jams, that is, whose worst epi
 incumbent, is out. A second round starts from the winner.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

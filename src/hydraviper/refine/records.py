@@ -1,7 +1,5 @@
 """What a refinement is given, what the ways of searching share, and what comes out."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

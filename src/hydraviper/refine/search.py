@@ -5,8 +5,6 @@ playing, are raced (`racing`). Either way the result is compared with the given 
 seen, and the better trees are returned.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

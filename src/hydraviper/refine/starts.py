@@ -4,8 +4,6 @@ A rule with fixed roles (agent i to landmark i) coordinates without communicatio
 than the imitation of a network whose roles change from one state to the next.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

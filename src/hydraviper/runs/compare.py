@@ -1,7 +1,5 @@
 """Algorithms side by side: several seeds each, all scored on the same unseen episodes, with intervals over seeds."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

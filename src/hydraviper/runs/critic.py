@@ -1,7 +1,5 @@
 """Fit joint critics to a policy and save them as an expert."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ While it is under way, rollouts that took seconds each are kept there, too, so t
 it was.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Drawings of a run: its report, a tree, the map, the queues through an episode."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from hydraviper.data import InputError, Team

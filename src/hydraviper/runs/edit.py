@@ -1,7 +1,5 @@
 """Edits of a run: what a change costs on the same episodes, its record in trees.json, undoing it, a fresh report."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext

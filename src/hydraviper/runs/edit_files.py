@@ -1,7 +1,5 @@
 """Write an edited run in one step, whenever the process is killed; complete an edit that was interrupted."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What trees are worth: trees, expert and yardsticks on the same unseen seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

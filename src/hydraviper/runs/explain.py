@@ -1,7 +1,5 @@
 """Explain an answer of a run's tree: to an observation, or to what it saw in an episode."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Turn a run's trees into code or models, in one file or one per agent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Claim output folders and files before the work begins, so that no result is lost when it ends."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

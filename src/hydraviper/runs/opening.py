@@ -1,7 +1,5 @@
 """Where games, experts, algorithms and engines come from, by the names that people give them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace

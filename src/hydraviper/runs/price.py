@@ -1,7 +1,5 @@
 """What constraints cost: trees with and without them, distilled and scored alike on the same seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Properties that a user names: those of a file, or those that ship for a game."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

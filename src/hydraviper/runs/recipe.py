@@ -1,7 +1,5 @@
 """settings.json, the recipe of a run, and the folder that is claimed for it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

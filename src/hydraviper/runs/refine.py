@@ -1,7 +1,5 @@
 """Search for better trees than those of a run, into a folder of their own."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Repair a run: change its trees as little as lets them have all properties, into a folder of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Train an expert, save it and score it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any

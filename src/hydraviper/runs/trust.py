@@ -1,7 +1,5 @@
 """A path that a file names is opened only if a person has named it as well, on this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Prove properties of a run's trees."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

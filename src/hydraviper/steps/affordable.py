@@ -1,7 +1,5 @@
 """Refuses teams with too many joint actions to weigh: their number grows exponentially with the team."""
 
-from __future__ import annotations
-
 import math
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """Training rollouts: students play and the expert relabels (Algorithm 3, TR-A); also the baselines' ways."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hydraviper.data import InputError

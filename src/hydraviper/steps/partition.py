@@ -1,7 +1,5 @@
 """Partition: agents into teams by clustering their graph (Algorithm 4), so that a team has few joint actions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any

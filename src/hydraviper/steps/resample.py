@@ -4,8 +4,6 @@ A weight depends on the expert and the observation alone (Theorem 1), so each is
 many rows as there are, with replacement, we draw how often each row is taken, and trees take these counts as weights.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Every way returns the student with the best mean worth, which is the reported sc
 k-th rollout of every student has the same seed, so that students are compared on the same episodes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The input of every step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hydraviper.ledger import Ledger

@@ -1,7 +1,5 @@
 """Tree training: one CART per agent, MAVIPER's trees together, or any scikit-learn classifier."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

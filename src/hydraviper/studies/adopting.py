@@ -1,7 +1,5 @@
 """Takes results from elsewhere: run folders of `distill`, and other studies, where their cells match exactly."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The studies by name."""
 
-from __future__ import annotations
-
 import difflib
 
 from hydraviper.data import InputError

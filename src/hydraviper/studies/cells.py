@@ -3,8 +3,6 @@
 `python -m hydraviper.studies.cells` writes the schema of a result into hydraviper/schema after a record has changed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

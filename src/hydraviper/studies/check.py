@@ -1,7 +1,5 @@
 """Runs finished cells again and compares: the same to the last digit, on whatever machine."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """A study in one call: adopt what is finished elsewhere, run what is missing, report what is there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field

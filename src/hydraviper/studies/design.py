@@ -1,7 +1,5 @@
 """Arms: what a study compares in every game."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

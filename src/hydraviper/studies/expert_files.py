@@ -1,7 +1,5 @@
 """Which expert a study distils: the one place where names become networks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 

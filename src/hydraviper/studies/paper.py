@@ -4,8 +4,6 @@ Chen, Milani, Zhang, Sadeh, Fang: Making Teams and Influencing Agents (HYDRAVIPE
 clustering, hyperparameters and ablations and the runtime of single steps are drawn there and not written as numbers.
 """
 
-from __future__ import annotations
-
 from hydraviper.data import Estimate
 
 NAVIGATION, DECEPTION = "cooperative-navigation", "physical-deception"

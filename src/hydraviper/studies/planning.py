@@ -1,7 +1,5 @@
 """Which cells of a study a call asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

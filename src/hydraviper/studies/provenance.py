@@ -1,7 +1,5 @@
 """What a result was made by and on: the commit and the machine."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

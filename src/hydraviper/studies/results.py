@@ -3,8 +3,6 @@
 `cells/NAME.json` is one cell. `cells.jsonl` holds many of them, one a line, once they are archived (`--pack`).
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import shutil

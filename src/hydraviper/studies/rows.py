@@ -1,7 +1,5 @@
 """Finished cells gathered into rows: an arm in a game, a value per seed, the published numbers beside."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

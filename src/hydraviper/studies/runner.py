@@ -7,8 +7,6 @@ them play: the expert and the yardsticks on the unseen episodes. Unless runtime 
 from one another what they have in common: cells that differ in their selection train the same trees.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

@@ -1,7 +1,5 @@
 """What a handful of seeds tells beside a mean: interquartile means, and comparisons on common seeds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

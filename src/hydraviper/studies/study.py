@@ -1,7 +1,5 @@
 """What a study consists of: arms that are compared in every game, the questions that they answer, and what is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The tables of a study's report; a study may add some of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

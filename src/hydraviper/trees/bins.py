@@ -1,7 +1,5 @@
 """Features in at most 256 bins each, so that a tree is grown from histograms instead of sorted values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numba as nb

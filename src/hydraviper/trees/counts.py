@@ -1,7 +1,5 @@
 """How often each node of a tree is reached and what the expert does there, counted anew for a changed tree."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Derived features (see data.Derived), computed in a fixed order, so that every caller gets the same bits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Changing a tree by hand: a threshold, a feature, an action, a cut or a new split."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -3,8 +3,6 @@
 They score higher than one tree but are hard to read: commands that need a tree refuse them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numba as nb

@@ -1,7 +1,5 @@
 """Why a tree answers as it does: the path, the data at the leaf, and the smallest changes of the answer, in words."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

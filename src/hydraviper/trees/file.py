@@ -1,7 +1,5 @@
 """trees.json: versioned, checked against a schema, never pickle."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import os

@@ -6,8 +6,6 @@ the nearer half first, down to single values, where the bounds meet. So no value
 at a threshold for millions of values does the search give up, and then it says how far it came.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ldexp
 

@@ -1,7 +1,5 @@
 """An agent's observation from a file: JSON by names or in order, or a row of CSV."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Mapping, Sequence

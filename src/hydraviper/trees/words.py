@@ -1,7 +1,5 @@
 """A tree in words: numbers as people read them, and rules to read in a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import floor, isfinite, log10
 

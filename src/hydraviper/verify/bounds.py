@@ -5,8 +5,6 @@ obligation. Whether a box reaches a node depends on the questions above one by o
 the set of boxes that reach it. Sets of boxes and sets of actions are bit masks.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Properties as constraints on training, and a quick check for whatever changes trees afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A check of the world on observations that really occur: proofs from false facts would be worthless."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -5,8 +5,6 @@ Where no split of the data allows that, the tree asks a question at the border o
 that is allowed there, and the last split of a path maximises the weight that its two leaves then get right.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

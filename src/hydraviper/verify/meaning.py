@@ -5,8 +5,6 @@ Features are float32, derived features are computed as the trees compute them, a
 off by one float32 step of each feature that is not a whole number, because games round the observations they show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """A file of properties (TOML): read, and checked for form. `obligations` resolves the names in it."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Mapping

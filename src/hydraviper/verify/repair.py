@@ -1,7 +1,5 @@
 """Repair: trees changed as little as possible so that they have all properties."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Verdicts: what the prover says of each property, with counterexamples, and these in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,8 +3,6 @@
 Domains and facts come from the game and from the file of properties. A proof holds for every observation of the world.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

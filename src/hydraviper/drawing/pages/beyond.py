@@ -1,7 +1,5 @@
 """Sections of the report beyond imitation: constraints with their costs, and what refining gained."""
 
-from __future__ import annotations
-
 from html import escape
 
 from hydraviper.data import Estimate

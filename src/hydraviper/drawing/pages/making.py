@@ -1,7 +1,5 @@
 """How the trees were made: learning, budget, time, and how to make them again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from math import isfinite

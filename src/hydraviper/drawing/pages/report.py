@@ -1,7 +1,5 @@
 """The report of a run: one self-contained HTML page that needs no other file and no documentation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from math import isfinite

@@ -1,7 +1,5 @@
 """How good the trees are: the verdict, scores beside those of others, and what else was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from html import escape
 from math import hypot, isfinite

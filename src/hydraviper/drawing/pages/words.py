@@ -1,7 +1,5 @@
 """Numbers and answers in words."""
 
-from __future__ import annotations
-
 from hydraviper.records import Paired, PropertyPrice
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

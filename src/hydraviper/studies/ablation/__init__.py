@@ -1,7 +1,5 @@
 """Figures on ablations: HYDRAVIPER without each of its parts, at both budgets, and what IVIPER lacks step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.claims import FAILS, FEW, HOLDS, MARGIN, Claim, Question, enough, percent, scope_of

@@ -1,7 +1,5 @@
 """Ours: the baselines as the paper words them and as their authors' code has them, difference by difference."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.claims import Claim, Question, not_worse, scope_of

@@ -1,7 +1,5 @@
 """The full table of budgets, and the figure of performance as the number of rollouts decreases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.claims import Claim, Question, against_baselines, not_worse, scope_of

@@ -1,7 +1,5 @@
 """Figure on agent clustering: six ways to put the signals of the Ingolstadt corridor into two teams."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from hydraviper.settings import PARTITIONS

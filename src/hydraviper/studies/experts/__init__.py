@@ -1,7 +1,5 @@
 """Ours: the same algorithms from three trainings of a game's expert, so that intervals hold the expert's chance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies import statistics

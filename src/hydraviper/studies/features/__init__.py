@@ -1,7 +1,5 @@
 """Ours: what trees gain when they may also ask for distances and differences that a game derives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from hydraviper.settings import FEATURES

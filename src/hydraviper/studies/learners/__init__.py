@@ -1,7 +1,5 @@
 """Ours: what the paper names beside its own choices, forests and mixtures of trees and two more rules of selection."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.claims import Claim, Question, better, scope_of, title

@@ -1,7 +1,5 @@
 """Ours: what a direct search over the trees adds, and what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

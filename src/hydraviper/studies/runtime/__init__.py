@@ -1,7 +1,5 @@
 """Figures on runtime: where IVIPER, MAVIPER and HYDRAVIPER spend it at the high budget."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.baselines import PER_AGENT

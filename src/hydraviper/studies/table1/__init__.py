@@ -1,7 +1,5 @@
 """Table 1: score and runtime of expert, IVIPER, MAVIPER and HYDRAVIPER with the paper's selection and with ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from hydraviper.studies.budgets import RQ2

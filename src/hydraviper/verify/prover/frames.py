@@ -5,8 +5,6 @@ A linear form compares a weighted sum of columns with a constant; a link ties an
 columns it is computed from. Frames are made from parsed expressions and trees alone, so no text is read twice.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@
 a property that takes too long, is `undecided`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """z3 for regions that narrowing cannot settle: real arithmetic, with room for the rounding of float32."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction
