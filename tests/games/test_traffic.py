@@ -315,6 +315,45 @@ def test_more_demand_more_vehicles():
     assert due[1] == pytest.approx(due[2] / 2, abs=1) == pytest.approx(2 * due[0], abs=2)
 
 
+def test_loops_tell_what_loops_tell():
+    """Against vehicles that are followed second by second."""
+    game = hydraviper.make(f"{STREET},detectors=loops,seconds_per_step=10,score=delay")
+    first, signal = game.agents[0], game.network.signals[0]
+    assert set(game.offers.scoring.yardsticks) == {"fixed time", "actuated", "delay-based", "Webster's plan"}
+    assert "loop at the stop line from west, left: occupied" in first.features
+    assert not any(name.startswith(("queue", "moving", "pressure")) for name in first.features)
+    group = next(group for group in signal.groups if group.name == "west, straight+right")
+    library, passed, advance = simulation.sumo(), [], game._advance
+
+    def followed(time):
+        lane, (length,) = group.lanes[0], {library.lane.getLength(lane) for lane in group.lanes}
+        while library.simulation.getTime() < time:
+            before = {v: library.vehicle.getLanePosition(v) for v in library.lane.getLastStepVehicleIDs(lane)}
+            advance(library.simulation.getTime() + 1)
+            for vehicle, position in before.items():
+                gone = vehicle not in library.lane.getLastStepVehicleIDs(lane)
+                now = length if gone else library.vehicle.getLanePosition(vehicle)
+                passed.append(position < length - 40 <= now)
+
+    game._advance = followed
+    observations = game.reset(SEEDS[:1])
+    counted = first.features.index(f"loop 40 m back from {group.name}: vehicles in the last step")
+    for _ in range(6):
+        passed.clear()
+        observations, _, _ = game.step(np.array([[0, 0]]))
+        # a vehicle counts once it has left the loop
+        assert abs(observations[0][0, counted] - sum(passed)) <= 1
+    assert (
+        observations[0][0, first.features.index(f"loop 40 m back from {group.name}: seconds since the last vehicle")]
+        >= 0
+    )
+
+
+def test_loops_need_room(call):
+    refuses(call, "is too short for a loop 40 m before", "distill", "cologne-corridor:detectors=loops")
+    refuses(call, "there is no detectors 'eyes'", "distill", "cologne-corridor:detectors=eyes")
+
+
 def test_two_games_in_one_process_do_not_mix(street):
     street.reset(SEEDS[:1])
     hydraviper.make("cologne-corridor:steps=2")

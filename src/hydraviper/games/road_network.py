@@ -353,7 +353,7 @@ def _neighbours(library: Any, signals: Sequence[Signal]) -> tuple[tuple[int, int
 
 def _reaching(library: Any, signals: Sequence[Signal], reach: float) -> list[Signal]:
     """The same signals, their lane groups continued up the road, but not past another signal."""
-    before, length = _continued(library, signals), library.lane.getLength
+    before, length = continued(library, signals), library.lane.getLength
 
     def further(lanes: Iterable[str]) -> dict[str, float]:
         """The lanes in sight, and the metre of each where the sight begins."""
@@ -376,7 +376,7 @@ def _reaching(library: Any, signals: Sequence[Signal], reach: float) -> list[Sig
     return [replace(signal, groups=tuple(map(seeing, signal.groups))) for signal in signals]
 
 
-def _continued(library: Any, signals: Sequence[Signal]) -> dict[str, list[str]]:
+def continued(library: Any, signals: Sequence[Signal]) -> dict[str, list[str]]:
     """Per lane, the lanes whose vehicles drive on into it: straight on, or round a bend where a road has no other way.
 
     The ways across a junction are lanes as well. Nothing leads on across a signal.

@@ -84,6 +84,15 @@ class Inputs:
 
 
 @dataclass(frozen=True)
+class Extras:
+    """What a game asks of SUMO beside the scenario."""
+
+    demand: float = 1.0  # times the scenario's own
+    keep: int = 0  # seconds for which vehicles that arrived can still be asked
+    files: tuple[str, ...] = ()  # more additional files
+
+
+@dataclass(frozen=True)
 class Scenario:
     """What SUMO loads: a configuration file, and phases to add."""
 
@@ -110,17 +119,18 @@ class Scenario:
         except ValueError:
             return 1.0  # SUMO says what is wrong with it
 
-    def arguments(self, seed: int, demand: float = 1.0, keep: int = 0) -> list[str]:
-        """SUMO's command line, without the program's name.
-
-        `demand` is times the scenario's own; vehicles that arrived can be asked for `keep` more seconds.
-        """
-        files = [f"--{name}={','.join(file.opened for file in files)}" for name, files in self.inputs.files]
+    def arguments(self, seed: int, extras: Extras | None = None) -> list[str]:
+        """SUMO's command line, without the program's name."""
+        extras = extras or Extras()
+        opened = {name: [file.opened for file in files] for name, files in self.inputs.files}
+        if extras.files:
+            opened["additional-files"] = [*opened.get("additional-files", ()), *extras.files]
+        files = [f"--{name}={','.join(paths)}" for name, paths in opened.items()]
         chosen = dict(self.inputs.options)
-        if demand != 1:
-            chosen["scale"] = repr(demand * self.scale)
-        if keep:
-            chosen["keep-after-arrival"] = str(keep)
+        if extras.demand != 1:
+            chosen["scale"] = repr(extras.demand * self.scale)
+        if extras.keep:
+            chosen["keep-after-arrival"] = str(extras.keep)
         options = [f"--{name}={value}" for name, value in chosen.items()]
         return [*files, *options, *OPTIONS, "--seed", str(seed % MOST_SEEDS)]
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from hydraviper.data import InputError, JobError
-from hydraviper.games.scenario import ExtraPhase, Scenario
+from hydraviper.games.scenario import ExtraPhase, Extras, Scenario
 
 INSTALL = "pip install 'hydraviper[traffic]'"
 SYSTEM = "install the missing library, on Debian and Ubuntu by apt install libgl1 libx11-6 libxext6 libxrender1"
@@ -29,14 +29,11 @@ def sumo() -> Any:
 _holder: object | None = None  # whose episode the process's simulation plays
 
 
-def load(scenario: Scenario, seed: int, holder: object, demand: float = 1.0, keep: int = 0) -> Any:
-    """Start the scenario from its first second; whoever held the simulation before has lost it.
-
-    `demand` and `keep` are as in `Scenario.arguments`.
-    """
+def load(scenario: Scenario, seed: int, holder: object, extras: Extras | None = None) -> Any:
+    """Start the scenario from its first second; whoever held the simulation before has lost it."""
     global _holder
     library = sumo()
-    arguments = scenario.arguments(seed, demand, keep)
+    arguments = scenario.arguments(seed, extras)
     copies = {file.opened: str(file.path) for file in scenario.inputs.all_files()}
     _holder = None
     with complaints(f"SUMO rejects {scenario.file}", listen=True, called=copies):

@@ -61,7 +61,7 @@ def prepare(path: Path, needs: str = "", may_read: bool = True) -> InputFile:
     reads = tuple(prepare(other, may_read=False) for other in dict.fromkeys(found.reads))
     needs_copy = found.left_out or reads or _SPLITS.search(str(path))
     copy = _write(content, {str(file.path): file.opened for file in reads}) if needs_copy else None
-    opened = str(path) if copy is None else _address(copy)
+    opened = str(path) if copy is None else address(copy)
     return InputFile(path, opened, content.digest, tuple(dict.fromkeys(found.left_out)), reads, copy)
 
 
@@ -178,7 +178,7 @@ class _Content:
 
 def _write(content: _Content, reads: dict[str, str]) -> IO[bytes]:
     """A copy in memory that names no file to write, and those that are read by the paths of their own copies."""
-    copy = _in_memory()
+    copy = in_memory()
 
     def start(name: str, attributes: list[str]) -> None:
         for k in _named(name, attributes):
@@ -194,12 +194,20 @@ def _write(content: _Content, reads: dict[str, str]) -> IO[bytes]:
     return copy
 
 
-def _in_memory() -> IO[bytes]:
+def in_memory(content: str = "") -> IO[bytes]:
     """A file that is gone with this process, however that ends."""
+    file = _nameless()
+    file.write(content.encode())
+    file.flush()
+    return file
+
+
+def _nameless() -> IO[bytes]:
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("hydraviper"), "w+b")
     return tempfile.NamedTemporaryFile(suffix=".xml")
 
 
-def _address(copy: IO[bytes]) -> str:
+def address(copy: IO[bytes]) -> str:
+    """The path by which SUMO opens a file in memory."""
     return f"/proc/self/fd/{copy.fileno()}" if hasattr(os, "memfd_create") else str(copy.name)

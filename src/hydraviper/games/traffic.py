@@ -8,6 +8,7 @@ where the group leads to ("pressure from west, left").
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -27,8 +28,9 @@ from hydraviper.games import (
     traffic_rules,
 )
 from hydraviper.games.delays import Delays
+from hydraviper.games.loops import LoopSight
 from hydraviper.games.road_network import RoadNetwork, Signal
-from hydraviper.games.scenario import Scenario
+from hydraviper.games.scenario import Extras, Scenario
 from hydraviper.games.sight import FullSight
 from hydraviper.games.signal_control import SignalControl, Timing, yellow_for
 from hydraviper.games.traffic_options import AUTO, Options
@@ -62,6 +64,7 @@ class Traffic:
         self.name, self.scenario, self.options, self.recommended = name, scenario, options, recommended
         self.parameters: Mapping[str, Any] = {**subject, **options.to_json()}
         self.horizon = options.steps
+        self._extras = Extras(options.demand, options.seconds_per_step + 1)
         self._sumo = self._load(0)
         with simulation.complaints(f"SUMO cannot tell the signals of {scenario.file}"):
             self.network = road_network.read(self._sumo, options.reach)
@@ -69,7 +72,12 @@ class Traffic:
         if not signals:
             what = "only signals with one green phase" if self.network.alone else "no traffic signals"
             raise InputError(f"{scenario.file} has {what}: pass a network with a signal that can choose.")
-        self._sight = FullSight(signals, bool(options.moving), bool(options.memory))
+        self._full = FullSight(signals, bool(options.moving), bool(options.memory))
+        self._loops = None
+        if options.detectors == "loops":
+            self._loops = LoopSight(self._sumo, signals, road_network.continued(self._sumo, signals))
+            self._extras = replace(self._extras, files=(self._loops.file,))
+        self._sight = self._loops or self._full
         self.agents = tuple(self._agent(i, signal) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
         self._turns = road_network.turns(self._sumo, signals)
@@ -115,18 +123,16 @@ class Traffic:
         return Score("delay", "s per vehicle", True, (-options.seconds_per_step / self._nominal,) * signals)
 
     def _load(self, seed: int) -> Any:
-        options = self.options
-        return simulation.load(self.scenario, seed, self, options.demand, options.seconds_per_step + 1)
+        return simulation.load(self.scenario, seed, self, self._extras)
 
     def _yardsticks(self) -> Mapping[str, Policy]:
         """What runs today, and two rules that need no training."""
         signals = self.network.signals
         left_to = partial(traffic_rules.LeaveTo, len(signals))
-        rules: dict[str, Policy] = {
-            "fixed time": left_to(programs.OWN),
-            "longest queue": traffic_rules.longest_queue(self.agents, signals),
-            "max-pressure": traffic_rules.max_pressure(self.agents, signals),
-        }
+        rules: dict[str, Policy] = {"fixed time": left_to(programs.OWN)}
+        if not self._loops:  # loops count no queues
+            rules["longest queue"] = traffic_rules.longest_queue(self.agents, signals)
+            rules["max-pressure"] = traffic_rules.max_pressure(self.agents, signals)
         if self.options.score == "stopped":  # as the paper has it
             return rules
         rules["actuated"] = left_to(programs.ACTUATED)
@@ -154,6 +160,8 @@ class Traffic:
         self._clock = 0
         self._delays = Delays(library, self._turns, len(self.agents))
         self._paid = np.zeros(len(self.agents))
+        if self._loops:
+            self._loops.start()
         self._seen = self._sight.look(library)
         return self._observe()
 
@@ -168,10 +176,13 @@ class Traffic:
         done = self._clock >= self.horizon
         if done:
             self._check_demand()
-        stopped = self.options.score == "stopped"
-        queues = self._sight.queues @ self._sight.stopped(self._seen)
-        rewards = -queues.astype(np.float64) if stopped else self._relief(arisen, done)
+        rewards = -self._queues().astype(np.float64) if self.options.score == "stopped" else self._relief(arisen, done)
         return self._observe(), rewards[None], np.array([done])
+
+    def _queues(self) -> np.ndarray:
+        """Stopped vehicles in sight of each signal [N]."""
+        seen = self._full.look(self._sumo) if self._loops else self._seen
+        return self._full.queues @ self._full.stopped(seen)
 
     def _relief(self, arisen: np.ndarray, done: bool) -> np.ndarray:
         """Rewards [N]: minus the vehicles that each signal delayed, on average over the step.
@@ -202,8 +213,8 @@ class Traffic:
 
     def lane_counts(self) -> dict[str, int]:
         """Stopped vehicles (slower than 0.1 m/s) on every lane that the game reads, as far as it is in sight, now."""
-        stopped = self._sight.stopped(self._sight.look(self._sumo)).astype(int).tolist()
-        return {part.lane: count for part, count in zip(self._sight.stretches, stopped, strict=True)}
+        stopped = self._full.stopped(self._full.look(self._sumo)).astype(int).tolist()
+        return {part.lane: count for part, count in zip(self._full.stretches, stopped, strict=True)}
 
     def _controlled(self) -> list[SignalControl]:
         """A controller per signal, fresh."""

@@ -17,6 +17,9 @@ def knowledge(agents: Sequence[Agent]) -> Knowledge:
         for values, starts in kinds.items():
             if names := tuple(name for name in agent.features if name.startswith(starts)):
                 domains.append(Domain(names, values, agent=who))
+        for values, end in (("flag", "occupied"), ("count", "in the last step"), ("count", "since the last vehicle")):
+            if names := tuple(name for name in agent.features if name.startswith("loop ") and name.endswith(end)):
+                domains.append(Domain(names, values, agent=who))
         for number, phase in enumerate(phases := _phases(agent), 1):
             red_for = f"phase {number} has been red for, s"
             if red_for in agent.features:

@@ -21,6 +21,7 @@ ALL_RED = Range(0, 60, "it is in seconds", "nobody drives meanwhile")
 MIN_GREEN = Range(0, 600, "it is in seconds", "a signal has to react")
 MAX_RED = Range(0, 3600, "0 is no limit", "nobody waits for an hour")
 SCORES = ("delay", "stopped")
+DETECTORS = ("full", "loops")
 AUTO = "auto"  # yellow by the speed that is allowed on a signal's approaches
 
 
@@ -36,6 +37,7 @@ class Options:
     score: str = "stopped"  # delay: seconds lost per vehicle that was due; stopped: vehicles that stand in sight
     demand: float = 1.0  # times the traffic of the scenario
     memory: int = 0  # 1: a signal also knows how long its phases have been red, and who stands in its junction
+    detectors: str = "full"  # full: every vehicle in sight is counted; loops: what induction loops tell
     min_green: int = 0  # seconds that a phase stays green at least
     all_red: int = 0  # seconds between yellow and the next green
     max_red: int = 0  # seconds within which a movement with waiting vehicles gets green; 0: no limit
@@ -53,8 +55,9 @@ class Options:
         MIN_GREEN.check("min_green", self.min_green)
         MAX_RED.check("max_red", self.max_red)
         DEMAND.check("demand", self.demand)
-        if self.score not in SCORES:
-            raise InputError(f"there is no score {self.score!r}: choose one of {', '.join(SCORES)}.")
+        for name, known in (("score", SCORES), ("detectors", DETECTORS)):
+            if getattr(self, name) not in known:
+                raise InputError(f"there is no {name} {getattr(self, name)!r}: choose one of {', '.join(known)}.")
         if isinstance(self.yellow, int) and self.yellow >= self.seconds_per_step:
             raise InputError(
                 f"yellow must be less than the {self.seconds_per_step} seconds of a step, not {self.yellow}."
@@ -69,7 +72,7 @@ DEFAULTS = Options()
 OWN_NETWORK = replace(DEFAULTS, reach=100)  # maps that people make cut roads into pieces
 # Records that were written before a parameter existed were played with these.
 BEFORE: Mapping[str, Any] = {
-    **{"score": "stopped", "demand": 1.0, "memory": 0},
+    **{"score": "stopped", "demand": 1.0, "memory": 0, "detectors": "full"},
     **{"min_green": 0, "all_red": 0, "max_red": 0},
 }
 
