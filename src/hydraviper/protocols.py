@@ -210,6 +210,7 @@ class Offers:
     content: str | None = None  # for a game made from files: a hash of all in them that an episode depends on
     # Parameters that older records of the game lack, as it was played when these were written.
     before: Mapping[str, Any] = field(default_factory=dict)
+    decisive: tuple[str, ...] = ()  # parameters that change what is seen or paid: an expert must share them
     programs: int = 1  # actions -1, -2, ... leave an agent to one of so many programs of the game's own
     compiled: bool = False  # its steps release the interpreter lock, so that threads are enough to play in parallel
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -352,6 +353,18 @@ def test_loops_tell_what_loops_tell():
 def test_loops_need_room(call):
     refuses(call, "is too short for a loop 40 m before", "distill", "cologne-corridor:detectors=loops")
     refuses(call, "there is no detectors 'eyes'", "distill", "cologne-corridor:detectors=eyes")
+
+
+def test_an_expert_must_have_seen_the_same(call, street):
+    about = {"game": street.name, "parameters": dict(street.parameters)}
+    store.save(replace(random_expert(street), about=about), Path("expert.safetensors"))
+    for other in ("reach=200", "score=delay"):
+        spec = STREET.replace("reach=0", other) if "reach" in other else f"{STREET},{other}"
+        name = other.partition("=")[0]
+        refuses(call, f"was trained with {name}=", "distill", spec, "--expert", "expert.safetensors")
+    assert hydraviper.shipped_expert(hydraviper.make("cologne-corridor:steps=1"))
+    with pytest.raises(hydraviper.InputError, match="no expert ships"):
+        hydraviper.shipped_expert(hydraviper.make("cologne-corridor:steps=1,reach=200"))
 
 
 def test_two_games_in_one_process_do_not_mix(street):

@@ -52,6 +52,8 @@ class Mplight:
         served = offers(game).graph.served
         if served is None:
             raise InputError(f"mplight trains traffic signals, and {game.name} has none: choose another algorithm.")
+        if any(agent.features[-1].startswith("loop ") for agent in game.agents):
+            raise InputError("mplight needs the pressure of every movement, which loops do not tell: choose idqn.")
         phases = tuple(tuple(tuple(map(bool, phase)) for phase in signal.tolist()) for signal in served)
         return Mplight(phases, tuple(len(agent.features) for agent in game.agents))
 

@@ -189,7 +189,19 @@ def load(path: Path | str, game: Game | None = None) -> StoredExpert:
             f"{list(expert.observation_sizes)} features), but {game.name} has {len(sizes)} agents with {sizes} "
             "features: pass the expert that belongs to this game or train one."
         )
+    if game is not None and (other := _differences(expert, game)):
+        name, value = other[0]
+        raise InputError(
+            f"{path} was trained with {name}={value}, but {game.name} is played with {name}={game.parameters[name]}: "
+            "pass an expert that was trained for this game, or play it as the expert was trained."
+        )
     return expert if game is None else _with_rule(expert, game)
+
+
+def _differences(expert: StoredExpert, game: Game) -> list[tuple[str, Any]]:
+    """What an expert was trained with, where it saw or was paid something else than in this game."""
+    trained = trained_with(expert, game)
+    return [(name, trained[name]) for name in offers(game).decisive if trained.get(name) != game.parameters[name]]
 
 
 def _with_rule(expert: StoredExpert, game: Game) -> StoredExpert:
@@ -226,7 +238,7 @@ def all_shipped(game: Game) -> list[StoredExpert]:
     """The experts for a game that come with the package, the best match first."""
     with resources.as_file(resources.files("hydraviper.experts") / "trained") as folder:
         files = sorted(folder.glob(f"{game.name}*.safetensors"), key=lambda path: (len(path.name), path.name))
-        experts = [expert for expert in map(load, files) if fits(expert, game)]
+        experts = [expert for expert in map(load, files) if fits(expert, game) and not _differences(expert, game)]
 
     def in_common(expert: StoredExpert) -> int:
         return len(game.parameters.items() & trained_with(expert, game).items())

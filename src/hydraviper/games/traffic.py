@@ -102,6 +102,7 @@ class Traffic:
             notes=(*_notes(self.network), *_left_out(scenario)),
             content=scenario.content,
             before=traffic_options.BEFORE,
+            decisive=("score", "reach", "moving", "memory", "detectors"),
             programs=len(programs.NAMES) + 1,
         )
 
