@@ -1,7 +1,6 @@
 """`hydraviper export`."""
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,22 +15,23 @@ from hydraviper.runs import export as exporting
 from hydraviper.version import __version__
 
 
-class Target(StrEnum):
-    """What trees can be turned into."""
-
-    c = "c"
-    python = "python"
-    onnx = "onnx"
-    st = "st"
-    json = "json"
-    dot = "dot"
-    svg = "svg"
+def _format(name: str) -> str:
+    if name not in FORMATS:
+        raise InputError(f"--to {name!r} is unknown: choose one of {', '.join(FORMATS)}.")
+    return name
 
 
 @app.command()
 def export(
     run: RunPath,
-    to: Annotated[Target, typer.Option(help="Code (c, python, st: Structured Text), a model or a drawing.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(FORMATS),
+            help="Code (c, python, st: Structured Text), a model or a drawing.",
+            callback=_format,
+        ),
+    ],
     agent: AgentName = None,
     out_path: Annotated[
         Path | None,
@@ -49,20 +49,20 @@ def export(
             raise InputError("--json tells which files were written: pass --out FILE.")
         if FORMATS[to].one_agent and len(names) > 1:
             raise InputError(
-                f"an {to.value} file holds one tree: choose an --agent of {', '.join(names)}, or a folder with --out."
+                f"an {to} file holds one tree: choose an --agent of {', '.join(names)}, or a folder with --out."
             )
     files = exporting.export(saved, to, agent=agent, out=out_path, force=force, tell=tell)
     if out_path is None:
         _print(next(iter(files.values())), to)
     elif as_json:
-        print(json.dumps({"to": to.value, "agents": names, "files": list(map(str, files)), "version": __version__}))
+        print(json.dumps({"to": to, "agents": names, "files": list(map(str, files)), "version": __version__}))
     else:
         for path in files:
             out.print(f"written: {path}", highlight=False, soft_wrap=True)
 
 
-def _print(content: str | bytes, to: Target) -> None:
+def _print(content: str | bytes, to: str) -> None:
     if isinstance(content, bytes):
         ending = FORMATS[to].ending
-        raise InputError(f"{to.value} is not text: pass a file with --out, e.g. --out trees.{ending}.")
+        raise InputError(f"{to} is not text: pass a file with --out, e.g. --out trees.{ending}.")
     print_document(content)
