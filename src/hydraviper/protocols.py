@@ -9,17 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from hydraviper.data import (
-    Agent,
-    Derived,
-    InputError,
-    Knowledge,
-    Observations,
-    Recommended,
-    Rollouts,
-    Score,
-    Team,
-)
+from hydraviper.data import Agent, Derived, InputError, Knowledge, Observations, Recommended, Rollouts, Score, Team
 from hydraviper.geometry import Intersection, RoadMap
 
 

@@ -139,10 +139,11 @@ _RANGES = {
 }
 
 
-def check_seed(seed: int) -> None:
+def check_seed(seed: int) -> int:
     """Refuse a seed that random generators cannot take."""
     if not 0 <= seed < 2**63:
         raise InputError(f"--seed must be 0 or more and less than 2 to the 63rd, not {seed}.")
+    return seed
 
 
 _OPTIONS = {"most_leaves": "--leaves", "refine_seconds": "--refine"}

@@ -24,7 +24,9 @@ def main() -> None:
     except BaseException as error:
         code, sentence = _in_words(error)
         if debug and code != 130:
-            _print_traceback(error)
+            import traceback
+
+            traceback.print_exception(error)
         if sentence is None:
             _let_go_of_the_output()
         else:
@@ -101,13 +103,7 @@ def _print_line(line: str) -> None:
         return
     from hydraviper.cli.common import err
 
-    err.print(line, highlight=False, soft_wrap=True)
-
-
-def _print_traceback(error: BaseException) -> None:
-    import traceback
-
-    traceback.print_exception(error)
+    err.print(line, soft_wrap=True)
 
 
 def _let_go_of_the_output() -> None:

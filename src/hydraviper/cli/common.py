@@ -32,13 +32,7 @@ from hydraviper.settings import (
 out, err = console(), console(stderr=True)
 CORES = os.cpu_count() or 1
 LINE_EVERY = 10.0  # seconds between lines about progress, where no bar can be drawn
-
-
-class Budget(StrEnum):
-    """The paper's two budgets."""
-
-    low = "low"
-    high = "high"
+Budget = StrEnum("Budget", "low high")  # the paper's two
 
 
 def within(name: str, allowed: Range) -> Callable[[Any], Any]:
@@ -51,11 +45,6 @@ def within(name: str, allowed: Range) -> Callable[[Any], Any]:
     return check
 
 
-def _seed(value: int) -> int:
-    check_seed(value)
-    return value
-
-
 GameName = Annotated[str, typer.Argument(metavar="GAME", help="A game by name, e.g. cooperative-navigation:agents=4.")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a trees.json.")]
 AgentName = Annotated[str | None, typer.Option("--agent", help="One agent's tree; default: all.")]
@@ -66,7 +55,7 @@ ExpertFile = Annotated[
 Workers = Annotated[
     int, typer.Option(help="Cores to use; the result does not depend on it.", callback=within("--workers", WORKERS))
 ]
-Seed = Annotated[int, typer.Option(help="Names every random choice.", callback=_seed)]
+Seed = Annotated[int, typer.Option(help="Names every random choice.", callback=check_seed)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 BudgetChoice = Annotated[Budget, typer.Option(help="The game's low or high budget of rollouts.")]
 TrainBudget = Annotated[
@@ -78,8 +67,7 @@ ValidBudget = Annotated[
     typer.Option(help="Validation rollouts, instead of --budget's.", callback=within("--valid-budget", VALIDATION)),
 ]
 Iterations = Annotated[
-    int,
-    typer.Option(help="Students per agent, of which one is chosen.", callback=within("--iterations", ITERATIONS)),
+    int, typer.Option(help="Students per agent, of which one is chosen.", callback=within("--iterations", ITERATIONS))
 ]
 Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.", callback=within("--depth", DEPTH))]
 Leaves = Annotated[int | None, typer.Option(help="The most leaves of a tree.", callback=within("--leaves", LEAVES))]

@@ -81,15 +81,15 @@ def _print_edited(edited: Edited, dry_run: bool, as_json: bool) -> None:
         _now_latest(edited.path)
     if as_json:
         record = {key: value for key, value in to_json(edited.record).items() if key != "undo"}
-        written = {"written": not dry_run, "report": _path(edited.report)}
-        print(json.dumps({"run": str(edited.path), **record, **written}))
+        written = {"written": not dry_run, "report": edited.report}
+        print(json.dumps({"run": edited.path, **record, **written}, default=str))
         return
     position = edited.trees.place(edited.record.agent)
     words = to_text(edited.trees.agents[position], edited.trees.trees[position])
-    out.print(words, highlight=False, soft_wrap=True)
-    out.print(edits.in_words(edited.record), highlight=False, soft_wrap=True)
+    out.print(words, soft_wrap=True)
+    out.print(edits.in_words(edited.record), soft_wrap=True)
     if dry_run:
-        out.print("Nothing was written (--dry-run).", highlight=False)
+        out.print("Nothing was written (--dry-run).")
     else:
         _print_written(edited)
 
@@ -99,11 +99,11 @@ def _print_undone(edited: Edited, as_json: bool) -> None:
     record, left = edited.record, len(edited.trees.edits)
     if as_json:
         undone = {key: to_json(record)[key] for key in ("agent", "node", "what", "before", "after")}
-        run, report = str(edited.path), _path(edited.report)
-        print(json.dumps({"run": run, "undone": undone, "edits_left": left, "report": report}))
+        told = {"run": edited.path, "undone": undone, "edits_left": left, "report": edited.report}
+        print(json.dumps(told, default=str))
         return
     node = f"node {record.node} of {record.agent}"
-    out.print(f"{node} is {record.before!r} again; edits left: {left}", highlight=False, soft_wrap=True)
+    out.print(f"{node} is {record.before!r} again; edits left: {left}", soft_wrap=True)
     _print_written(edited)
 
 
@@ -115,12 +115,6 @@ def _now_latest(run: Path) -> None:
 def _print_written(edited: Edited) -> None:
     run, report = edited.path, edited.report
     trees = run / "trees.json" if run.is_dir() else run
-    out.print(f"written: {trees}{f', {report}' if report else ''}", highlight=False, soft_wrap=True)
+    out.print(f"written: {trees}{f', {report}' if report else ''}", soft_wrap=True)
     if report is None and (run / "report.html").is_file():
-        out.print(
-            "report.html shows the trees before: there is no summary.json to make it again from.", highlight=False
-        )
-
-
-def _path(path: Path | None) -> str | None:
-    return None if path is None else str(path)
+        out.print("report.html shows the trees before: there is no summary.json to make it again from.")

@@ -58,7 +58,7 @@ def export(
         print(json.dumps({"to": to, "agents": names, "files": list(map(str, files)), "version": __version__}))
     else:
         for path in files:
-            out.print(f"written: {path}", highlight=False, soft_wrap=True)
+            out.print(f"written: {path}", soft_wrap=True)
 
 
 def _print(content: str | bytes, to: str) -> None:

@@ -26,7 +26,7 @@ def print_scores(summary: Summary, trees: bool = True) -> None:
         add(f"script: {name}", outcome)
     out.print(table)
     if score.jam_threshold is not None:
-        out.print(f"jammed: episodes with a {score.name} above {score.jam_threshold:.1f}", highlight=False)
+        out.print(f"jammed: episodes with a {score.name} above {score.jam_threshold:.1f}")
     _print_beside(summary, ("trees", "expert") if trees else ("expert",))
 
 
@@ -49,7 +49,7 @@ def _print_advice(summary: Summary) -> None:
         lines.append(
             f"next: hydraviper refine {summary.out} --seconds 60    searches for better trees of the same depth"
         )
-    out.print("\n".join(lines), highlight=False, soft_wrap=True)
+    out.print("\n".join(lines), soft_wrap=True)
 
 
 def _print_beside(summary: Summary, policies: tuple[str, ...]) -> None:
@@ -58,7 +58,7 @@ def _print_beside(summary: Summary, policies: tuple[str, ...]) -> None:
     for name, sides in {**summary.measures, **against}.items():
         scripts = [who for who in sides if who not in ("trees", "expert")]
         parts = ", ".join(f"{who} {sides[who]}" for who in (*policies, *scripts))
-        out.print(f"{name}: {parts}", highlight=False)
+        out.print(f"{name}: {parts}")
 
 
 def print_refined(summary: Summary) -> None:
@@ -67,7 +67,7 @@ def print_refined(summary: Summary) -> None:
     if refined is not None and refined.unseen is not None:
         unseen = refined.unseen
         words = f"before {unseen.before}, after {unseen.after}, gain {unseen.gain}"
-        out.print(f"refined (started from {refined.start}): {words}", highlight=False)
+        out.print(f"refined (started from {refined.start}): {words}")
 
 
 def print_summary(summary: Summary) -> None:
@@ -81,8 +81,7 @@ def print_summary(summary: Summary) -> None:
     steps = ", ".join(f"{step} {seconds[step]:.2f}" for step in seconds if step != "total" and seconds[step] >= 0.005)
     out.print(
         f"rollouts: {spent['warmup']} warm-up, {spent['train']} training, {spent['valid']} validation\n"
-        f"seconds: {seconds['total']:.2f} ({steps})",
-        highlight=False,
+        f"seconds: {seconds['total']:.2f} ({steps})"
     )
     print_notes(summary)
     has_trees = summary.settings.get("learner", "tree") == "tree"
@@ -92,19 +91,19 @@ def print_summary(summary: Summary) -> None:
 def print_notes(summary: Summary) -> None:
     """What a user should know."""
     for note in summary.notes or ():
-        out.print(f"note: {note}", highlight=False)
+        out.print(f"note: {note}")
 
 
 def print_files(summary: Summary, *lines: str) -> None:
     """Where things lie; {} stands for the run's folder."""
-    out.print("\n".join(line.format(summary.out) for line in lines), highlight=False, soft_wrap=True)
+    out.print("\n".join(line.format(summary.out) for line in lines), soft_wrap=True)
 
 
 def _print_constraints(constraints: ConstraintsRecord) -> None:
     """What the trees keep to, and what it costs."""
     price = constraints.price
     if price is None:
-        out.print(f"the trees have these properties: {', '.join(constraints.properties)}", highlight=False)
+        out.print(f"the trees have these properties: {', '.join(constraints.properties)}")
         return
     table = Table("constraint (holds)", "also without it", "without", "with", "cost")
     costs: dict[str, PropertyPrice | Paired] = {**price.each, "all together": price.all}

@@ -40,8 +40,7 @@ def verify(
     run: RunPath,
     properties: PropertiesFile = None,
     seconds: Annotated[
-        float,
-        typer.Option(help="The most that one property may take.", callback=within("--seconds", SOME_SECONDS)),
+        float, typer.Option(help="The most that one property may take.", callback=within("--seconds", SOME_SECONDS))
     ] = SECONDS,
     allow_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Exit with 0 also where a property applies nowhere.")
@@ -108,16 +107,15 @@ def _print_proofs(proofs: Proofs) -> None:
             out.print(
                 f"\n{verdict.property}: no observation fits its conditions, so it says nothing about the trees: "
                 "check its conditions (--allow-empty takes it for kept).",
-                highlight=False,
                 soft_wrap=True,
             )
         for case, words in proofs.counterexamples(verdict, _SHOWN):
-            out.print(f"\n{verdict.property}\n  {case}", highlight=False, soft_wrap=True)
-            out.print(f"  but {words}", highlight=False, soft_wrap=True)
+            out.print(f"\n{verdict.property}\n  {case}", soft_wrap=True)
+            out.print(f"  but {words}", soft_wrap=True)
         if (left := len(verdict.counterexamples) - _SHOWN) > 0:
-            out.print(f"  ... and {left} more cases (see --json)", highlight=False)
+            out.print(f"  ... and {left} more cases (see --json)")
         for problem in verdict.problems[:5]:
-            out.print(f"\n{verdict.property}: {problem}", highlight=False, soft_wrap=True)
+            out.print(f"\n{verdict.property}: {problem}", soft_wrap=True)
 
 
 def _print_repair(summary: Summary) -> None:
@@ -131,7 +129,6 @@ def _print_repair(summary: Summary) -> None:
     out.print(
         f"{score.name} ({better} is better): before {summary.before}, "
         f"after {score}, cost on the same seeds {summary.cost}",
-        highlight=False,
         soft_wrap=True,
     )
     if not summary.smallest:

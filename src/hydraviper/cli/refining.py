@@ -36,8 +36,7 @@ def refine(
     seconds: Annotated[
         float | None,
         typer.Option(
-            help="How long to search, above 0; such a result cannot repeat.",
-            callback=within("--seconds", SOME_SECONDS),
+            help="How long to search, above 0; such a result cannot repeat.", callback=within("--seconds", SOME_SECONDS)
         ),
     ] = None,
     rollouts: Annotated[

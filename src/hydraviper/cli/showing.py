@@ -15,15 +15,7 @@ from hydraviper.runs.opening import game_named
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.words import to_text
 
-
-class ShowFormat(StrEnum):
-    """How a tree is shown, or what else is drawn."""
-
-    text = "text"
-    svg = "svg"
-    dot = "dot"
-    map = "map"
-    queues = "queues"
+ShowFormat = StrEnum("ShowFormat", "text svg dot map queues")
 
 
 @app.command()

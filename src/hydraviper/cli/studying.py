@@ -17,7 +17,7 @@ from hydraviper.cli.common import CORES, AsJson, command_line, err, out, within
 from hydraviper.data import InputError
 from hydraviper.runs.folder import as_input_error
 from hydraviper.settings import SAMPLE, SEEDS, STUDY_SCALE, WORKERS
-from hydraviper.studies import adopting, catalogue, expert_files, results
+from hydraviper.studies import catalogue, expert_files, results
 from hydraviper.studies.check import Checked, recheck
 from hydraviper.studies.conduct import Call, Outcome, conduct
 from hydraviper.studies.planning import Wanted, plan
@@ -94,7 +94,8 @@ def study(
     if commit and not adopt:
         raise InputError("--commit says what adopted runs were made from: add --adopt FOLDER.")
     for source in adopt or ():
-        adopting.check_source(source)
+        if not source.is_dir():
+            raise InputError(f"{source} is no folder: pass one with runs or with results of a study to --adopt.")
     names, files = expert_files.chosen(chosen, expert or ())
     wanted = Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale, names or None)
     call = Call(chosen, folder, plan(chosen, wanted, files), files, workers, scale)
@@ -132,17 +133,17 @@ def _warn(outcome: Outcome, call: Call) -> None:
     if left := outcome.left:
         more = f" and {len(left) - 3} more" * (len(left) > 3)
         words = f"Not adopted, because their trees are not those of a plain run: {', '.join(left[:3])}{more}."
-        err.print(words, highlight=False, soft_wrap=True)
+        err.print(words, soft_wrap=True)
     if outcome.shared:
         words = "the last one writes the whole report" + (", and call again to pack" if call.pack else "")
-        err.print(f"Other processes work on {call.folder}, too: {words}.", highlight=False, soft_wrap=True)
+        err.print(f"Other processes work on {call.folder}, too: {words}.", soft_wrap=True)
 
 
 def _print(outcome: Outcome) -> None:
     """A short table, the answers and where the rest is."""
     report, files = outcome.report, outcome.files
     for (game, expert), rows in by_game(report.rows).items():
-        out.print(f"\n{game}, {expert} expert: {rows[0].score_name}", highlight=False)
+        out.print(f"\n{game}, {expert} expert: {rows[0].score_name}")
         shown = Table("", "rollouts", "score", "seeds", "seconds", "published")
         for row in rows:
             published = "" if row.published is None else f"{row.published}"
@@ -150,10 +151,10 @@ def _print(outcome: Outcome) -> None:
             shown.add_row(row.name, row.budget, f"{row.score}", str(row.score.count), seconds, published)
         out.print(shown)
     for finding in report.findings:
-        out.print(f"{finding.question} {finding.sentence}", highlight=False)
+        out.print(f"{finding.question} {finding.sentence}")
     words = ", ".join(f"{number} {word}" for word, number in outcome.counts.items())
     names = ", ".join([str(files[0]), *(file.name for file in files[1:])])
-    out.print(f"cells: {words}\nreport: {names}", highlight=False, soft_wrap=True)
+    out.print(f"cells: {words}\nreport: {names}", soft_wrap=True)
 
 
 def _print_checked(name: str, checked: Sequence[Checked], folder: Path, as_json: bool) -> None:
@@ -168,9 +169,9 @@ def _print_checked(name: str, checked: Sequence[Checked], folder: Path, as_json:
             same = "the same" if one.same else f"DIFFERENT: {', '.join(one.differs)}"
             seconds = f"{one.seconds_ratio:.2f} times the seconds"
             words = f"score {one.score.then} then, {one.score.now} now, {same}; {seconds}"
-            out.print(f"{one.cell}: {words}", highlight=False, soft_wrap=True)
+            out.print(f"{one.cell}: {words}", soft_wrap=True)
     if differing:
-        err.print(f"hydraviper: {sentence}", highlight=False, soft_wrap=True)  # a JobError would be a second object
+        err.print(f"hydraviper: {sentence}", soft_wrap=True)  # a JobError would be a second object
         raise typer.Exit(1)
 
 
@@ -186,7 +187,7 @@ def _bar(name: str, quiet: bool) -> Iterator[Callable[[int, int, float | None], 
             words = "" if left is None else f"about {_duration(left)} left"
             bar.update(task, completed=done, total=of, left=words)
             if hidden and not quiet:
-                err.print(", ".join(filter(None, (f"{name}: {done} of {of} cells", words))), highlight=False)
+                err.print(", ".join(filter(None, (f"{name}: {done} of {of} cells", words))))
 
         yield show
 

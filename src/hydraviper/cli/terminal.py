@@ -29,7 +29,7 @@ def console(stderr: bool = False) -> Console:
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     if width.isdecimal() and int(width) >= _NARROWEST:
         environment["COLUMNS"] = width
-    return _Console(stderr=stderr, markup=False, _environ=environment)
+    return _Console(stderr=stderr, markup=False, highlight=False, _environ=environment)
 
 
 def prepare() -> None:

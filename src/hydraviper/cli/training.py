@@ -39,9 +39,9 @@ def games(as_json: AsJson = False) -> None:
         score = f"{row['score']} ({row['better']} is better)"
         table.add_row(row["game"], str(row["agents"]), f"{row['joint actions']:,}", score, row["expert"])
     out.print(table)
-    out.print(f"and others by what they are given: {', '.join(families)}", highlight=False)
+    out.print(f"and others by what they are given: {', '.join(families)}")
     for name, reason in missing.items():
-        out.print(f"{name}: {reason}", highlight=False)
+        out.print(f"{name}: {reason}")
 
 
 @app.command()

@@ -54,17 +54,10 @@ def critic(
 def _print(report: CriticReport) -> None:
     table = Table("agent", "held-out error", "explained", "correlation with returns")
     for name, *row in zip(
-        report.agents,
-        report.held_out_error,
-        report.held_out_explained,
-        report.correlation_with_returns,
-        strict=True,
+        report.agents, report.held_out_error, report.held_out_explained, report.correlation_with_returns, strict=True
     ):
         table.add_row(name, *("-" if value is None else f"{value:.3f}" for value in row))
     out.print(f"\n{report.game}, {report.policy}: {report.samples:,} steps of {report.rollouts} rollouts")
     out.print(table)
-    out.print(
-        "explained: of the held-out targets' variance; returns: of rollouts of their own, without random actions",
-        highlight=False,
-    )
-    out.print(f"saved as {report.out}", highlight=False, soft_wrap=True)
+    out.print("explained: of the held-out targets' variance; returns: of rollouts of their own, without random actions")
+    out.print(f"saved as {report.out}", soft_wrap=True)

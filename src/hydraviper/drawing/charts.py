@@ -53,10 +53,10 @@ class Segment:
     colour: str
 
 
-def dot_plot(title: str, rows: Sequence[DotRow], lower_is_better: bool, width: float = WIDTH) -> str:
+def dot_plot(title: str, rows: Sequence[DotRow], lower_is_better: bool) -> str:
     """Means with their intervals, one row each, and which way is better."""
     left = 24 + max([text_width(row.label, 13) for row in rows])
-    right = width - 24 - max([text_width(dot.label, 13) for row in rows for dot in row.dots])
+    right = WIDTH - 24 - max([text_width(dot.label, 13) for row in rows for dot in row.dots])
     ends = [dot.mean + side * _known(dot.ci95) for row in rows for dot in row.dots for side in (-1, 1)]
     low, high, ticks = axis(min(ends), max(ends), 6)
 
@@ -79,7 +79,7 @@ def dot_plot(title: str, rows: Sequence[DotRow], lower_is_better: bool, width: f
     parts.append(text(x, 22, hint, font_size=12, font_weight="bold", text_anchor=anchor))
     middle = (left + right) / 2
     parts.append(text(middle, y + 34, title, font_size=12, fill=SOFT, text_anchor="middle"))
-    return document(width, y + 44, f"{title}, {hint}", *parts)
+    return document(WIDTH, y + 44, f"{title}, {hint}", *parts)
 
 
 def _dot(dot: Dot, at: Callable[[float], float], y: float) -> str:
@@ -91,16 +91,14 @@ def _dot(dot: Dot, at: Callable[[float], float], y: float) -> str:
     return shape + tag("circle", cx=float(at(dot.mean)), cy=y, r=4, fill=dot.colour)
 
 
-def line_chart(
-    title: str, series: Sequence[Series], as_percent: bool = False, width: float = WIDTH, height: float = 220
-) -> str:
+def line_chart(title: str, series: Sequence[Series], as_percent: bool = False, width: float = WIDTH) -> str:
     """Values per iteration, the chosen iteration ringed; every series has its name at the right end."""
     count = max(len(one.values) for one in series)
     seen = [value for one in series for _, value in _points(one)]
     low, high, ticks = axis(min(seen), max(seen), 4)
     named = [one for one in series if one.label]
     left, right = 60.0, width - 22 - max([text_width(one.label, 12) for one in named], default=0)
-    top, bottom = 36.0, height - 36
+    top, bottom = 36.0, 184.0
 
     def at(iteration: int, value: float) -> tuple[float, float]:
         return left + (iteration - 0.5) * (right - left) / count, bottom - (value - low) / (high - low) * (bottom - top)
@@ -120,7 +118,7 @@ def line_chart(
     for y, one in spread(ends, 14):
         parts.append(text(right + 6, y + 4, one.label, font_size=12, fill=INK))
         parts.append(tag("path", d=f"M{right - 4:.1f} {y:.1f}h7", stroke=one.colour, stroke_width=3))
-    return document(width, height, title, *parts)
+    return document(width, bottom + 36, title, *parts)
 
 
 def _points(series: Series) -> list[tuple[int, float]]:
@@ -173,23 +171,23 @@ def column_chart(
     return document(width, bottom + 38, title, *parts)
 
 
-def segment_bar(title: str, segments: Sequence[Segment], width: float = WIDTH) -> str:
+def segment_bar(title: str, segments: Sequence[Segment]) -> str:
     """One bar in coloured segments, with a legend below that gives each one's share."""
     whole = sum(one.size for one in segments) or 1.0
     drawn, x, legend_x, y = [], 4.0, 4.0, 60.0
     for one in (one for one in segments if one.size > 0):
-        wide = (width - 8) * one.size / whole
+        wide = (WIDTH - 8) * one.size / whole
         share = percent(one.size / whole)
         tooltip = tag("title", escape(f"{one.label}: {share}"))
         shape = {"x": x, "y": 8, "width": max(wide - 1, 0.5), "height": 28, "fill": one.colour}
         drawn.append(tag("rect", tooltip, **shape))
         long = 34 + text_width(f"{one.label} {share}", 12)
-        if legend_x > 4 and legend_x + long > width:
+        if legend_x > 4 and legend_x + long > WIDTH:
             legend_x, y = 4.0, y + 18
         drawn.append(tag("rect", x=legend_x, y=y - 10, width=11, height=11, fill=one.colour))
         drawn.append(text(legend_x + 17, y, f"{one.label} {share}", font_size=12))
         x, legend_x = x + wide, legend_x + long
-    return document(width, y + 10, title, *drawn)
+    return document(WIDTH, y + 10, title, *drawn)
 
 
 def _known(value: float) -> float:

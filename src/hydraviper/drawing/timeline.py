@@ -34,13 +34,13 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
     return {name: fixed.get(name) or OTHERS[others.index(name) % len(OTHERS)] for name in names}
 
 
-def time_chart(title: str, over_time: OverTime, width: float = WIDTH) -> str:
+def time_chart(title: str, over_time: OverTime) -> str:
     """One SVG document: the medians of all policies together, and below one small chart for each policy."""
     policies, step = over_time.policies, over_time.step_minutes
     drawn = looks(list(policies))
-    top, bottom = _medians(title, policies, drawn, step, width)
+    top, bottom = _medians(title, policies, drawn, step)
     columns = min(3, len(policies))
-    wide, tall = width / columns, 190.0
+    wide, tall = WIDTH / columns, 190.0
     highest = max(
         value for course in policies.values() for values in structs.astuple(course) for value in _known(values)
     )
@@ -55,14 +55,12 @@ def time_chart(title: str, over_time: OverTime, width: float = WIDTH) -> str:
     words = "Each by itself: median, the middle 80% of the episodes shaded, the worst episode as a thin line"
     heading = text(4, bottom + 22, words, font_size=13, font_weight="bold")
     rows = -(-len(policies) // columns)
-    return document(width, bottom + 34 + rows * tall, title, top, heading, *panels)
+    return document(WIDTH, bottom + 34 + rows * tall, title, top, heading, *panels)
 
 
-def _medians(
-    title: str, policies: Mapping[str, Course], drawn: Mapping[str, Look], step: float, width: float
-) -> tuple[str, float]:
+def _medians(title: str, policies: Mapping[str, Course], drawn: Mapping[str, Look], step: float) -> tuple[str, float]:
     """All medians on one scale, named at their right ends; and where the chart ends."""
-    left, right, top, bottom = 60.0, width - 30 - max(text_width(name, 12) for name in policies), 36.0, 250.0
+    left, right, top, bottom = 60.0, WIDTH - 30 - max(text_width(name, 12) for name in policies), 36.0, 250.0
     highest = max(value for course in policies.values() for value in _known(course.median))
     last = max(len(course.median) for course in policies.values()) * step
     place, parts = _axes(left, right, top, bottom, last, highest)

@@ -7,7 +7,6 @@ the same rollouts, bit for bit.
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -96,7 +95,5 @@ class LocalEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from queue import Empty, SimpleQueue
 from threading import Thread
-from types import TracebackType
 from typing import Any, Self
 
 from hydraviper.data import InputError, JobError
@@ -40,11 +39,7 @@ class Pool:
     """At most `count` processes, each with something of its own that answers (`begin`), started when needed."""
 
     def __init__(
-        self,
-        begin: Begin,
-        count: int,
-        message: Message = lambda piece, sent: piece,
-        watched: bool = False,
+        self, begin: Begin, count: int, message: Message = lambda piece, sent: piece, watched: bool = False
     ) -> None:
         self._begin, self._count, self._message, self._watched = begin, count, message, watched
         self._workers: list[_Worker] = []
@@ -73,9 +68,7 @@ class Pool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _start(self, call: _Call) -> None:

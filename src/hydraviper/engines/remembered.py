@@ -6,7 +6,6 @@ bit.
 """
 
 import hashlib
-import pickle
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,11 +35,6 @@ class PiecewiseEngine(Engine, Protocol):
         ...
 
 
-def pickled_digest(policy: Policy) -> str:
-    """A name for any policy that can be pickled, by its content."""
-    return hashlib.sha256(pickle.dumps(policy, pickle.HIGHEST_PROTOCOL)).hexdigest()
-
-
 class RememberedEngine:
     """Answers from a journal; what is not in it, another engine plays, one rollout per piece of work."""
 
@@ -49,7 +43,7 @@ class RememberedEngine:
         engine: PiecewiseEngine,
         path: Path,
         subject: str,
-        digest: Callable[[Policy], str] = pickled_digest,
+        digest: Callable[[Policy], str],
         charge: Callable[[float], None] = lambda seconds: None,
         others: Sequence[Path] = (),
     ) -> None:

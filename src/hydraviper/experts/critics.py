@@ -112,13 +112,7 @@ class _Samples(NamedTuple):
     episodes: int
 
 
-def _gather(
-    game: Game,
-    policy: Policy,
-    settings: CriticSettings,
-    play_on: PlayOn,
-    on_progress: Progress,
-) -> _Samples:
+def _gather(game: Game, policy: Policy, settings: CriticSettings, play_on: PlayOn, on_progress: Progress) -> _Samples:
     """Play with a share of random actions, a few rollouts at a time to show progress."""
     explorer = Exploring(policy, tuple(len(agent.actions) for agent in game.agents), settings.most_random, 1)
     seeds, parts = rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 1, settings.rollouts), []

@@ -48,11 +48,8 @@ def compare(
                 seconds.append(time.perf_counter() - start)
                 rollouts = rollouts or distilled.ledger.rollouts
                 # the evaluation's own seed: every algorithm and seed meets the same episodes
-                evaluations.append(
-                    evaluation.evaluate_students(
-                        game, expert, distilled.profile.students, engine, episodes, references=references
-                    )
-                )
+                scores = evaluation.evaluate_profile(game, distilled.profile, engine, episodes, references=references)
+                evaluations.append(scores)
                 progress(variant.name, seed + 1, seeds)
             algorithms[variant.name] = _over_seeds(evaluations, seconds, rollouts)
     return Comparison(
@@ -140,11 +137,7 @@ def _jams(result: Comparison) -> list[str]:
         for name, row in rows.items()
         if row.jammed is not None
     ]
-    header = [
-        "",
-        "| policy | median | worst | jammed episodes (algorithms: all seeds) |",
-        "|---|---|---|---|",
-    ]
+    header = ["", "| policy | median | worst | jammed episodes (algorithms: all seeds) |", "|---|---|---|---|"]
     return header + lines if lines else []
 
 

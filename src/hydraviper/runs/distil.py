@@ -98,7 +98,7 @@ def execute(
     result = distill(plan.game, plan.expert, plan.settings, plan.variant, engine, ledger, progress, plan.constraints)
     seconds = {"total": time.perf_counter() - start + ledger.seconds_before, **ledger.seconds}
     played = None if references is None else references()
-    scores = _evaluated(result, engine, episodes, played)
+    scores = evaluation.evaluate_profile(plan.game, result.profile, engine, episodes, references=played)
     if remembered is not None:
         _note_remembered(ledger, remembered)
     progress("evaluated", 1, 1)
@@ -131,7 +131,7 @@ def save_run(
     recipe = recipe_of(result.game, expert, result.algorithm, result.settings, None)
     target = claimed(recipe, None if folder is None else Path(folder))
     with target as path, playing(result.game, engine, workers) as engine:
-        scores = _evaluated(result, engine, episodes)
+        scores = evaluation.evaluate_profile(result.game, result.profile, engine, episodes)
         seconds = {"total": sum(result.ledger.seconds.values()), **result.ledger.seconds}
         summary = _summary(result, scores, seconds, engine, episodes, path, None)
         (path / "ledger.jsonl").write_text("".join(encode(line) + "\n" for line in result.ledger.lines))
@@ -163,13 +163,6 @@ def _note_remembered(ledger: Ledger, engine: RememberedEngine) -> None:
             f"{changed} of {again} rollouts came out differently when they were played again: episodes of this "
             "game depend on more than their seeds, so the same command may end with other trees."
         )
-
-
-def _evaluated(
-    result: Distilled, engine: Engine, episodes: int, references: evaluation.References | None = None
-) -> Evaluation:
-    students, expert = result.profile.students, result.profile.expert
-    return evaluation.evaluate_students(result.game, expert, students, engine, episodes, references=references)
 
 
 def _summary(

@@ -244,8 +244,7 @@ def _evaluation(summary: Summary | None, bench: Bench, students: Mapping[int, St
             name: {
                 **sides,
                 "trees": outcome(
-                    bench.game,
-                    bench.engine.play(Profile(bench.expert, {**students, **scripts[name]}), seeds),
+                    bench.game, bench.engine.play(Profile(bench.expert, {**students, **scripts[name]}), seeds)
                 ),
             }
             for name, sides in old.opponents.items()

@@ -27,14 +27,13 @@ def evaluate(
     Other seeds are other episodes. `run` is a run, what `distill` returned, a run's folder or a trees.json.
     """
     if isinstance(run, Distilled):
-        game, expert, students = run.game, run.profile.expert, run.profile.students
-        algorithm, path = run.algorithm, None
+        game, profile, algorithm, path = run.game, run.profile, run.algorithm, None
     else:
         run = opened(run)
-        game, students, expert = run.game, run.students, run.expert
+        game, profile = run.game, Profile(students=run.students, expert=run.expert)
         algorithm, path, workers = run.trees.made["algorithm"], run.path, run.workers
     with playing(game, engine, workers) as engine:
-        scores = evaluate_students(game, expert, students, engine, episodes_for(game, episodes), seed)
+        scores = evaluate_profile(game, profile, engine, episodes_for(game, episodes), seed)
     where = None if path is None else str(path)
     return Summary(**structs.asdict(scores), game=game.name, algorithm=algorithm, seed=seed, run=where)
 
@@ -59,19 +58,14 @@ def play_references(game: Game, expert: Expert, engine: Engine, episodes: int, s
     )
 
 
-def evaluate_students(
-    game: Game,
-    expert: Expert,
-    students: Mapping[int, Student],
-    engine: Engine,
-    episodes: int,
-    seed: int = 0,
-    references: References | None = None,
+def evaluate_profile(
+    game: Game, profile: Profile, engine: Engine, episodes: int, seed: int = 0, references: References | None = None
 ) -> Evaluation:
     """Score trees, expert and yardsticks on the same unseen episodes, and the trees against scripted opponents."""
+    students, expert = profile.students, profile.expert
     references = references or play_references(game, expert, engine, episodes, seed)
     teacher, seeds = references.expert, references.seeds
-    trees = engine.play(Profile(expert, students), seeds) if students else teacher
+    trees = engine.play(profile, seeds) if students else teacher
     jam, minutes = jam_threshold(game, references), offers(game).scoring.step_minutes
     difference = None
     if students:  # on the same episodes, so that their luck is no part of it

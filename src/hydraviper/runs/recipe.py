@@ -39,10 +39,10 @@ def subject(game: Game) -> str:
 
 
 @contextmanager
-def claimed(recipe: Recipe, folder: Path | None, parent: Path = Path("runs")) -> Iterator[Path]:
+def claimed(recipe: Recipe, folder: Path | None) -> Iterator[Path]:
     """Hold a folder for a run, as given or runs/GAME-ALGORITHM-1, -2, ...; an impossible run leaves nothing behind."""
     if folder is None:
-        folder = folders.numbered(parent, f"{recipe.game.name}-{recipe.algorithm}")
+        folder = folders.numbered(Path("runs"), f"{recipe.game.name}-{recipe.algorithm}")
     with folders.as_input_error(folder):
         _check_folder(recipe, folder)
         folder.mkdir(parents=True, exist_ok=True)

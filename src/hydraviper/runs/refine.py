@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import structs
 
 from hydraviper.data import Progress
+from hydraviper.profile import Profile
 from hydraviper.protocols import Engine
 from hydraviper.records import ExpertReference, Recipe, Refinement, Summary, encode, from_json
 from hydraviper.refine import search
@@ -48,8 +49,9 @@ def refine(
             game, expert, students, engine, settings, allowed=kept_by(run.trees, game), progress=progress
         )
         seconds = {"total": time.perf_counter() - start, "refine": found.seconds}
+        scores = evaluation.evaluate_profile(game, Profile(expert, found.students), engine, episodes)
         summary = Summary(
-            **structs.asdict(evaluation.evaluate_students(game, expert, found.students, engine, episodes)),
+            **structs.asdict(scores),
             game=game.name,
             algorithm=run.trees.made["algorithm"],
             seed=settings.seed,

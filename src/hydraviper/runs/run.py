@@ -46,7 +46,7 @@ class Run:
         expert: Expert | None = None,
         expert_name: Path | str | None = None,
         workers: int = 1,
-        ask: trust.Ask = trust.nobody,
+        ask: trust.Ask = lambda question: False,
         tell: Tell = _warn,
     ) -> None:
         self.trees = trees
@@ -136,7 +136,7 @@ def load_run(
     expert: Path | str | None = None,
     workers: int = 1,
     trust_path: bool = False,
-    ask: trust.Ask = trust.nobody,
+    ask: trust.Ask = lambda question: False,
     tell: Tell = _warn,
 ) -> Run:
     """Open a run's folder or a trees.json.
@@ -144,8 +144,8 @@ def load_run(
     `expert` is a file or the name of a shipped expert to compare with, instead of the one that made the trees.
     A file on this machine that only trees.json names is not opened, unless `trust_path` says so or `ask` agrees.
     """
-    ask = trust.everybody if trust_path else ask
-    return Run(file.load(path), path=Path(path), expert_name=expert, workers=workers, ask=ask, tell=tell)
+    agree = (lambda question: True) if trust_path else ask
+    return Run(file.load(path), path=Path(path), expert_name=expert, workers=workers, ask=agree, tell=tell)
 
 
 def opened(source: Source) -> Run:

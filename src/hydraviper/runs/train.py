@@ -9,9 +9,10 @@ from msgspec import structs
 from hydraviper.data import Progress
 from hydraviper.experts import algorithms, store
 from hydraviper.experts.store import StoredExpert
+from hydraviper.profile import Profile
 from hydraviper.protocols import Game
 from hydraviper.records import Summary, to_json
-from hydraviper.runs.evaluate import evaluate_students
+from hydraviper.runs.evaluate import evaluate_profile
 from hydraviper.runs.folder import check_new_file
 from hydraviper.runs.opening import engine_for
 
@@ -53,7 +54,7 @@ def train(
         training = algorithms.train(game, algorithm, changes, engine, progress)
         store.save(training.expert, path)
         count = SCORED_ON if game.width is None else game.recommended.evaluation_episodes
-        scores = evaluate_students(game, training.expert, {}, engine, count)
+        scores = evaluate_profile(game, Profile(training.expert), engine, count)
     summary = Summary(**structs.asdict(scores), game=game.name, algorithm=algorithm, seed=seed, out=str(path))
     curve = [asdict(status) for status in training.curve]
     return Trained(training.expert, summary, curve, path)

@@ -11,18 +11,6 @@ OPTION = "--trust-path"  # of every command
 Ask = Callable[[str], bool]  # puts a question to the user: yes or no
 
 
-def nobody(question: str) -> bool:
-    """Answer for a user who cannot be asked."""
-    del question
-    return False
-
-
-def everybody(question: str) -> bool:
-    """Answer for a user who trusts what is opened."""
-    del question
-    return True
-
-
 def remember(path: Path) -> None:
     """Remember that the user named a path."""
     if path in _known():

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from hydraviper.data import InputError
 from hydraviper.studies import cells, provenance, results
 from hydraviper.studies.cells import Cell, Result, Timing
 from hydraviper.studies.design import Arm
@@ -24,26 +23,13 @@ class Adopted:
     left: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Offer:
-    cell: Cell
-    document: dict[str, Any]
-
-
-def check_source(source: Path) -> None:
-    """Refuse to adopt from what is no folder."""
-    if not source.is_dir():
-        raise InputError(f"{source} is no folder: pass one with runs or with results of a study to --adopt.")
-
-
 def adopt(folder: Path, wanted: Iterable[tuple[Cell, Arm]], source: Path, made_from: str | None = None) -> Adopted:
     """Copy finished results below a folder whose cells are wanted here.
 
     Run folders do not say which commit they were `made_from`; they are taken to be of this machine. Trees that were
     edited, refined, repaired or grown under constraints are not what a cell's settings make: those runs are left.
     """
-    offered, left = _offered(source, made_from)
-    offers = {_as_run(offer.cell): offer.document for offer in offered}
+    offers, left = _offers(source, made_from)
     taken = []
     for cell, arm in wanted:
         if (offer := offers.get(_as_run(cell))) is None:
@@ -64,20 +50,20 @@ def _as_run(cell: Cell) -> str:
     return json.dumps(values, sort_keys=True)
 
 
-def _offered(source: Path, made_from: str | None) -> tuple[list[_Offer], list[str]]:
-    """The results below a folder, and the runs that are none."""
-    offered, left = [], []
+def _offers(source: Path, made_from: str | None) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """The documents of results below a folder by what decides a run, and the runs that are no results."""
+    offers, left = {}, []
     if (source / "study.json").is_file():
-        offered = [_Offer(result.cell, json.loads(text)) for result, text in results.documents(source)]
+        offers = {_as_run(result.cell): json.loads(text) for result, text in results.documents(source)}
     for note in sorted(source.rglob("settings.json")):
         run = note.parent
         if not (run / "trees.json").is_file():
             continue  # trees.json comes last: the run is not finished
         if changes := _changes(run):
             left.append(f"{run} ({changes})")
-        elif offer := _of_run(run, made_from):
-            offered.append(offer)
-    return offered, left
+        else:
+            offers |= _of_run(run, made_from)
+    return offers, left
 
 
 def _changes(run: Path) -> str:
@@ -91,8 +77,8 @@ def _changes(run: Path) -> str:
     return ", ".join([*marks, *["edits"] * bool(trees.edits)])
 
 
-def _of_run(run: Path, made_from: str | None) -> _Offer | None:
-    """A finished run folder as the result of the cell that it is; its scale is one."""
+def _of_run(run: Path, made_from: str | None) -> dict[str, dict[str, Any]]:
+    """A finished run folder as the result of the cell that it is, of scale 1; nothing if its files do not fit."""
     try:
         note = msgspec.json.decode((run / "settings.json").read_bytes())
         summary = msgspec.json.decode((run / "summary.json").read_bytes())
@@ -111,6 +97,6 @@ def _of_run(run: Path, made_from: str | None) -> _Offer | None:
             "machine": msgspec.to_builtins(provenance.machine()),
             "command": "",
         }
-        return _Offer(cells.decode(json.dumps(values).encode()).cell, values)
+        return {_as_run(cells.decode(json.dumps(values).encode()).cell): values}
     except (OSError, ValueError, KeyError, TypeError, msgspec.MsgspecError, RecursionError):
-        return None
+        return {}

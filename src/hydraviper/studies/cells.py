@@ -5,7 +5,6 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -216,27 +215,6 @@ class Result(Struct, frozen=True):
         """Whether its seconds were measured without another cell or other work beside it."""
         timing = self.timing
         return bool(timing.alone) and timing.load is not None and timing.load <= (timing.workers or 1) + BUSY
-
-
-def document(
-    cell: Cell,
-    arm: str,
-    summary: Mapping[str, Any],
-    timing: Timing,
-    commit: str | None,
-    machine: Machine,
-    command: str,
-) -> dict[str, Any]:
-    """A result as its file has it, with the whole of the run's summary."""
-    return {
-        "cell": cell.to_json(),
-        "arm": arm,
-        "summary": dict(summary),
-        "timing": msgspec.to_builtins(timing),
-        "commit": commit,
-        "machine": msgspec.to_builtins(machine),
-        "command": command,
-    }
 
 
 class _CellNames(Struct):

@@ -6,10 +6,9 @@ Text stays text and the same rows give the same file, byte for byte. matplotlib 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
 from io import BytesIO
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -90,18 +89,7 @@ def style() -> Iterator[None]:
         yield
 
 
-def styled(draw: Callable[[Sequence[Row]], list[Drawing]]) -> Callable[[Sequence[Row]], list[Drawing]]:
-    """Let a function draw in the style."""
-
-    @wraps(draw)
-    def inside(rows: Sequence[Row]) -> list[Drawing]:
-        with style():
-            return draw(rows)
-
-    return inside
-
-
-@styled
+@style()
 def scores(rows: Sequence[Row]) -> list[Drawing]:
     """For each game and expert, a line per arm: the mean score with its interval, the published one, the expert's."""
     return [Drawing(titled(game, expert), _scores(game_rows)) for (game, expert), game_rows in by_game(rows).items()]
@@ -163,7 +151,7 @@ def _published(axes: Axes, value: Estimate, y: float, low: float, high: float) -
     )  # fmt: skip
 
 
-@styled
+@style()
 def tradeoff(rows: Sequence[Row]) -> list[Drawing]:
     """For each game and expert, seconds against score."""
     return [
@@ -205,7 +193,7 @@ def _looks(rows: Sequence[Row]) -> dict[str, tuple[str, str]]:
     return {name: looks[name] for name in names}
 
 
-@styled
+@style()
 def step_seconds(rows: Sequence[Row]) -> list[Drawing]:
     """For each game, expert and budget, the seconds of each step of each algorithm as bars from 0."""
     drawings = []

@@ -16,7 +16,7 @@ import msgspec
 
 from hydraviper.data import InputError
 from hydraviper.drawing.charts import figure, table
-from hydraviper.drawing.pages.style import STYLE
+from hydraviper.drawing.pages.style import page
 from hydraviper.studies import figures, tables
 from hydraviper.studies.cells import BUSY, Result
 from hydraviper.studies.claims import Finding
@@ -77,12 +77,10 @@ class Report:
         except ImportError:
             raise InputError(f"{NO_FIGURES}.") from None
         folder.mkdir(parents=True, exist_ok=True)
-        paths = [folder / f"{drawing.name}.{ending}" for drawing in drawings for ending in ("pdf", "svg")]
-        for path, (drawing, ending) in zip(
-            paths, ((one, end) for one in drawings for end in ("pdf", "svg")), strict=True
-        ):
-            path.write_bytes(drawing.save(ending))
-        return paths
+        files = {folder / f"{one.name}.{ending}": one.save(ending) for one in drawings for ending in ("pdf", "svg")}
+        for path, content in files.items():
+            path.write_bytes(content)
+        return list(files)
 
     def to_json(self) -> dict[str, Any]:
         """What `--json` says of it."""
@@ -128,12 +126,7 @@ def to_html(report: Report) -> str:
     if report.rows:
         facts = "".join(f"<p class='soft'>{_code(escape(words))}</p>" for words in _facts(report))
         body += f"<h2>How this was made</h2>{facts}"
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(report.study.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n"
-        "<footer>Made by hydraviper. This page needs no other file.</footer>\n</main>\n</body>\n</html>\n"
-    )
+    return page(report.study.title, body)
 
 
 def _html_table(part: Table) -> str:

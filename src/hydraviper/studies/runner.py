@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hydraviper.data import InputError, JobError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.engines.pool import Pool
@@ -26,13 +28,14 @@ from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.games import catalogue
+from hydraviper.profile import Profile
 from hydraviper.protocols import Game, offers
 from hydraviper.records import to_json
 from hydraviper.refine.records import RefineSettings
 from hydraviper.refine.search import refine
 from hydraviper.runs import distil as runs
 from hydraviper.runs import evaluate as evaluation
-from hydraviper.studies import cells, expert_files, provenance, results
+from hydraviper.studies import expert_files, provenance, results
 from hydraviper.studies.cells import Cell, Result, Timing
 from hydraviper.studies.expert_files import ExpertFiles
 from hydraviper.studies.results import RUNNING
@@ -176,8 +179,16 @@ def execute(job: Job) -> Result:
         if cell.refine:
             summary = _refine(folder, job, game, expert, engine, summary)
     timing = Timing(job.alone, job.workers, round(load, 2), time.perf_counter() - start)
-    made_by = provenance.commit(), provenance.machine(), job.command
-    return results.write(job.folder, cell, cells.document(cell, job.arm, summary, timing, *made_by))
+    document = {
+        "cell": cell.to_json(),
+        "arm": job.arm,
+        "summary": summary,
+        "timing": msgspec.to_builtins(timing),
+        "commit": provenance.commit(),
+        "machine": msgspec.to_builtins(provenance.machine()),
+        "command": job.command,
+    }
+    return results.write(job.folder, cell, document)
 
 
 @contextmanager
@@ -209,7 +220,7 @@ def _refine(
     students = file.load(folder).students(game)
     limits = RefineSettings(seconds=job.cell.refine, seed=job.cell.seed)
     refined = refine(game, expert, students, engine, limits)
-    scores = evaluation.evaluate_students(game, expert, refined.students, engine, job.cell.episodes)
+    scores = evaluation.evaluate_profile(game, Profile(expert, refined.students), engine, job.cell.episodes)
     seconds = {**summary["seconds"], "refine": refined.seconds}
     seconds["total"] += refined.seconds
     notes = [*summary["notes"], refined.sentence()]

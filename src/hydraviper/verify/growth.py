@@ -44,12 +44,7 @@ class _Split:
 
 
 def grow_within(
-    bounds: Bounds,
-    bins: Bins,
-    actions: np.ndarray,
-    weights: np.ndarray,
-    depth: int,
-    most_leaves: int | None = None,
+    bounds: Bounds, bins: Bins, actions: np.ndarray, weights: np.ndarray, depth: int, most_leaves: int | None = None
 ) -> Tree:
     """Grow a tree on the rows with weights [S] > 0 that keeps to bounds, for which `check_possible` must pass.
 
@@ -75,12 +70,7 @@ def grow_within(
 
 
 def _grow(
-    bounds: Bounds,
-    bins: Bins,
-    actions: np.ndarray,
-    weights: np.ndarray,
-    depth: int,
-    most_leaves: int | None,
+    bounds: Bounds, bins: Bins, actions: np.ndarray, weights: np.ndarray, depth: int, most_leaves: int | None
 ) -> Tree:
     """CART within the bounds, the split with the highest gain first."""
     depth, leaves = bounds.depth_limit(depth), bounds.leaf_limit(most_leaves) or 2**60

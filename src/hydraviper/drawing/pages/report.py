@@ -10,7 +10,7 @@ from hydraviper.drawing.icons import draw_icons
 from hydraviper.drawing.maps import draw_map
 from hydraviper.drawing.pages import beyond, making
 from hydraviper.drawing.pages.scores import scores, verdict
-from hydraviper.drawing.pages.style import STYLE
+from hydraviper.drawing.pages.style import page
 from hydraviper.drawing.pages.words import count, duration
 from hydraviper.drawing.trees import to_svg
 from hydraviper.protocols import Drawing
@@ -34,7 +34,6 @@ def render_report(
     `drawing` is the game's geometry, `teams` are those of the map.
     """
     drawing = drawing or Drawing()
-    title = f"{summary.game}: {summary.algorithm}"
     sections = [
         _header(summary, trees),
         _notes(notes),
@@ -48,15 +47,7 @@ def render_report(
         making.seconds(summary),
         making.again(summary),
     ]
-    version = f" {escape(summary.version)}" if summary.version else ""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(filter(None, sections))
-        + f"\n<footer>Made by hydraviper{version}. This page needs no other file.</footer>\n"
-        "</main>\n</body>\n</html>\n"
-    )
+    return page(f"{summary.game}: {summary.algorithm}", "\n".join(filter(None, sections)), summary.version)
 
 
 def _header(summary: Summary, trees: Sequence[Tree]) -> str:

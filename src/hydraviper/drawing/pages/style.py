@@ -1,4 +1,6 @@
-"""How the report looks, on a screen and on paper."""
+"""How reports look, on a screen and on paper."""
+
+from html import escape
 
 STYLE = """
 :root { color-scheme: light; }
@@ -48,3 +50,14 @@ footer { margin-top: 56px; color: #5b6470; font-size: 14px; border-top: 1px soli
   .pair { grid-template-columns: 1fr 1fr; } pre { white-space: pre-wrap; }
 }
 """
+
+
+def page(title: str, body: str, version: str | None = None) -> str:
+    """A whole page that needs no other file."""
+    maker = f"hydraviper {escape(version)}" if version else "hydraviper"
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n"
+        f"<footer>Made by {maker}. This page needs no other file.</footer>\n</main>\n</body>\n</html>\n"
+    )

@@ -25,11 +25,7 @@ STUDY = Study(
     title="Runtime by step",
     about="Training rollouts, resampling, tree training and validation rollouts at the high budget, one run at a time. "
     "IVIPER's agents share the budget, or each of them has the whole of it.",
-    arms=(
-        *arms_of(("iviper",)),
-        Arm("iviper", label=PER_AGENT, per_agent=True),
-        *arms_of(("maviper", "hydraviper")),
-    ),
+    arms=(*arms_of(("iviper",)), Arm("iviper", label=PER_AGENT, per_agent=True), *arms_of(("maviper", "hydraviper"))),
     figures=(step_seconds, tradeoff),
     tables=(steps,),
     questions=(Question("Is HYDRAVIPER quicker than its baselines?", hydraviper_is_quicker),),
