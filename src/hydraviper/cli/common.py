@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,23 +15,11 @@ from hydraviper.cli.terminal import console
 from hydraviper.data import Progress
 from hydraviper.runs import trust
 from hydraviper.runs.run import Run, load_run
-from hydraviper.settings import (
-    BUDGET,
-    DEPTH,
-    EPISODES,
-    ITERATIONS,
-    LEAVES,
-    SELECTIONS,
-    VALIDATION,
-    WORKERS,
-    Range,
-    check_seed,
-)
+from hydraviper.settings import EPISODES, LEAVES, WORKERS, Range, check_seed
 
 out, err = console(), console(stderr=True)
 CORES = os.cpu_count() or 1
 LINE_EVERY = 10.0  # seconds between lines about progress, where no bar can be drawn
-Budget = StrEnum("Budget", "low high")  # the paper's two
 
 
 def within(name: str, allowed: Range) -> Callable[[Any], Any]:
@@ -57,19 +44,6 @@ Workers = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Names every random choice.", callback=check_seed)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-BudgetChoice = Annotated[Budget, typer.Option(help="The game's low or high budget of rollouts.")]
-TrainBudget = Annotated[
-    int | None,
-    typer.Option(help="Training rollouts, instead of --budget's.", callback=within("--train-budget", BUDGET)),
-]
-ValidBudget = Annotated[
-    int | None,
-    typer.Option(help="Validation rollouts, instead of --budget's.", callback=within("--valid-budget", VALIDATION)),
-]
-Iterations = Annotated[
-    int, typer.Option(help="Students per agent, of which one is chosen.", callback=within("--iterations", ITERATIONS))
-]
-Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.", callback=within("--depth", DEPTH))]
 Leaves = Annotated[int | None, typer.Option(help="The most leaves of a tree.", callback=within("--leaves", LEAVES))]
 Episodes = Annotated[
     int | None,
@@ -78,16 +52,6 @@ Episodes = Annotated[
     ),
 ]
 FeatureChoice = Annotated[str, typer.Option(help="plain, or derived: distances, differences of distances or queues.")]
-ConstraintsFile = Annotated[
-    Path | None,
-    typer.Option("--constraints", help="Properties (TOML) that the trees must have; `shipped`: the game's."),
-]
-DropQuantile = Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")]
-Learner = Annotated[str, typer.Option(help="What a student is: tree, or a forest or mixture of trees (score only).")]
-Selection = Annotated[
-    str, typer.Option(help=f"How the best student is found: {', '.join(SELECTIONS)}; ucb1 is the paper's.")
-]
-OutFolder = Annotated[Path | None, typer.Option("--out", help="A new folder; default: one in runs/.")]
 
 
 def open_run(path: Path, expert: Path | None = None, workers: int = 1) -> Run:

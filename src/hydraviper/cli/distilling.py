@@ -1,5 +1,6 @@
 """`hydraviper distill`, `evaluate` and `compare`."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,23 +10,13 @@ from hydraviper.cli.application import app
 from hydraviper.cli.common import (
     CORES,
     AsJson,
-    Budget,
-    BudgetChoice,
-    ConstraintsFile,
-    Depth,
-    DropQuantile,
     Episodes,
     ExpertFile,
     FeatureChoice,
     GameName,
-    Iterations,
-    Learner,
     Leaves,
     RunPath,
     Seed,
-    Selection,
-    TrainBudget,
-    ValidBudget,
     Workers,
     command_line,
     open_run,
@@ -43,9 +34,42 @@ from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs.folder import point_to_latest
 from hydraviper.runs.opening import engine_for, episodes_for, file_of, game_and_expert, variant_named
 from hydraviper.runs.properties import constraints_for
-from hydraviper.settings import PARTITIONS, SEEDS, Settings, settings_for
+from hydraviper.settings import (
+    BUDGET,
+    DEPTH,
+    ITERATIONS,
+    PARTITIONS,
+    SEEDS,
+    SELECTIONS,
+    VALIDATION,
+    Settings,
+    settings_for,
+)
 from hydraviper.variants import VARIANTS
 
+Budget = StrEnum("Budget", "low high")  # the paper's two
+BudgetChoice = Annotated[Budget, typer.Option(help="The game's low or high budget of rollouts.")]
+TrainBudget = Annotated[
+    int | None,
+    typer.Option(help="Training rollouts, instead of --budget's.", callback=within("--train-budget", BUDGET)),
+]
+ValidBudget = Annotated[
+    int | None,
+    typer.Option(help="Validation rollouts, instead of --budget's.", callback=within("--valid-budget", VALIDATION)),
+]
+Iterations = Annotated[
+    int, typer.Option(help="Students per agent, of which one is chosen.", callback=within("--iterations", ITERATIONS))
+]
+Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.", callback=within("--depth", DEPTH))]
+ConstraintsFile = Annotated[
+    Path | None,
+    typer.Option("--constraints", help="Properties (TOML) that the trees must have; `shipped`: the game's."),
+]
+DropQuantile = Annotated[float, typer.Option(help="The paper's epsilon as a quantile of the first weights.")]
+Learner = Annotated[str, typer.Option(help="What a student is: tree, or a forest or mixture of trees (score only).")]
+Selection = Annotated[
+    str, typer.Option(help=f"How the best student is found: {', '.join(SELECTIONS)}; ucb1 is the paper's.")
+]
 Algorithm = Annotated[str, typer.Option(help=f"One of {', '.join(VARIANTS)}.")]
 Algorithms = Annotated[str, typer.Option(help="Names with commas between.")]
 Partition = Annotated[str, typer.Option(help=f"How agents are split into teams: {', '.join(PARTITIONS)}.")]

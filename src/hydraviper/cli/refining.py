@@ -1,5 +1,6 @@
 """`hydraviper refine`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +13,6 @@ from hydraviper.cli.common import (
     ExpertFile,
     FeatureChoice,
     Leaves,
-    OutFolder,
     RunPath,
     Seed,
     Workers,
@@ -53,7 +53,7 @@ def refine(
     expert: ExpertFile = None,
     workers: Workers = CORES,
     episodes: Episodes = None,
-    out_folder: OutFolder = None,
+    out_folder: Annotated[Path | None, typer.Option("--out", help="A new folder; default: one in runs/.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Search directly for better trees; never worse on held-out episodes than those of the run."""

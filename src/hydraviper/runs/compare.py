@@ -132,11 +132,8 @@ def _jams(result: Comparison) -> list[str]:
     rows: dict[str, Outcome] = {"expert": result.expert} if result.expert else {}
     rows |= result.algorithms
     rows |= {f"script: {name}": row for name, row in result.yardsticks.items()}
-    lines = [
-        f"| {name} | {row.median:.2f} | {row.worst:.2f} | {row.jammed} |"
-        for name, row in rows.items()
-        if row.jammed is not None
-    ]
+    jams = [(name, row) for name, row in rows.items() if row.jammed is not None]
+    lines = [f"| {name} | {row.median:.2f} | {row.worst:.2f} | {row.jammed} |" for name, row in jams]
     header = ["", "| policy | median | worst | jammed episodes (algorithms: all seeds) |", "|---|---|---|---|"]
     return header + lines if lines else []
 

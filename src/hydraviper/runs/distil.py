@@ -71,8 +71,8 @@ class Plan:
     def recipe(self) -> Recipe:
         """settings.json: enough to make the run again."""
         constraints = None if self.constraints is None else self.constraints.source
-        recipe = recipe_of(self.game, self.expert, self.variant.name, self.settings, self.expert_file)
-        return structs.replace(recipe, constraints=constraints)
+        settings = self.settings.to_json()
+        return recipe_of(self.game, self.expert, self.expert_file, self.variant.name, settings, constraints=constraints)
 
 
 def execute(
@@ -128,7 +128,7 @@ def save_run(
     """
     episodes = episodes_for(result.game, episodes)
     expert = result.profile.expert
-    recipe = recipe_of(result.game, expert, result.algorithm, result.settings, None)
+    recipe = recipe_of(result.game, expert, None, result.algorithm, result.settings.to_json())
     target = claimed(recipe, None if folder is None else Path(folder))
     with target as path, playing(result.game, engine, workers) as engine:
         scores = evaluation.evaluate_profile(result.game, result.profile, engine, episodes)

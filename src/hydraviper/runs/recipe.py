@@ -4,27 +4,30 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from hydraviper.data import InputError
 from hydraviper.protocols import Expert, Game, offers
-from hydraviper.records import ExpertReference, GameIdentity, Recipe, encode, from_json, to_json
+from hydraviper.records import ExpertReference, GameIdentity, Plain, Recipe, encode, from_json, to_json
 from hydraviper.runs import folder as folders
 from hydraviper.runs.run import expert_hash, read_recipe
-from hydraviper.settings import Settings
 from hydraviper.trees import file
 from hydraviper.version import __version__
 
 JOURNAL = "rollouts.journal"  # rollouts of a run under way, so that it goes on where it was killed
 
 
-def recipe_of(game: Game, expert: Expert, algorithm: str, settings: Settings, expert_file: str | None) -> Recipe:
-    """What settings.json says about a run."""
+def recipe_of(
+    game: Game, expert: Expert, expert_file: str | None, algorithm: str, settings: dict[str, Plain], **more: Any
+) -> Recipe:
+    """What settings.json says about a run; `more` is what only some runs have."""
     return Recipe(
         game=identity(game),
         algorithm=algorithm,
         expert=ExpertReference(hash=expert_hash(expert), file=expert_file),
-        settings=settings.to_json(),
+        settings=settings,
         version=__version__,
+        **more,
     )
 
 

@@ -8,7 +8,7 @@ from msgspec import structs
 from hydraviper.data import Progress
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine
-from hydraviper.records import ExpertReference, Recipe, Refinement, Summary, encode, from_json
+from hydraviper.records import Refinement, Summary, encode, from_json
 from hydraviper.refine import search
 from hydraviper.refine.records import RefineSettings
 from hydraviper.runs import draw
@@ -17,7 +17,7 @@ from hydraviper.runs.distil import refinement
 from hydraviper.runs.folder import new_folder
 from hydraviper.runs.opening import episodes_for, playing
 from hydraviper.runs.properties import kept_by
-from hydraviper.runs.recipe import identity
+from hydraviper.runs.recipe import recipe_of
 from hydraviper.runs.run import Run, Source, expert_hash, opened
 from hydraviper.trees import file
 from hydraviper.version import __version__
@@ -74,14 +74,8 @@ def refine(
 
 def _write(run: Run, summary: Summary, folder: Path, expert_file: str | None) -> None:
     made = run.trees.made
-    recipe = Recipe(
-        game=identity(run.game),
-        algorithm=made["algorithm"],
-        expert=ExpertReference(hash=expert_hash(run.expert), file=expert_file),
-        settings=made["settings"],
-        refined=from_json(Refinement, made["refined"][-1], "the search"),
-        version=__version__,
-    )
+    refined = from_json(Refinement, made["refined"][-1], "the search")
+    recipe = recipe_of(run.game, run.expert, expert_file, made["algorithm"], made["settings"], refined=refined)
     file.write_whole(folder / "settings.json", encode(recipe, indent=1))
     file.write_whole(folder / "summary.json", encode(summary, indent=1))
     page = draw.report(run.game, run.trees, summary, notes=summary.notes or ())
