@@ -203,6 +203,8 @@ class Traffic:
         The longest wait is how long any vehicle stood without moving or waited to enter, looked at once per step.
         """
         numbers = _trips(self._sumo) | self._delays.measures() | self._steps_in()
+        if self.options.score == "delay":
+            del numbers["delay, s"]  # the score itself
         return {name: np.array([value]) for name, value in numbers.items()}
 
     def _steps_in(self) -> dict[str, float]:
