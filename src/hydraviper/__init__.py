@@ -134,13 +134,7 @@ _HOMES = {
     "variants": ("VARIANTS", "Variant"),
     "version": ("__version__",),
 }
-_SHORTER = {  # their names at home
-    "load_expert": "load",
-    "save_expert": "save",
-    "shipped_expert": "shipped",
-    "load_trees": "load",
-    "save_trees": "save",
-}
+_SHORTER = {name: name.partition("_")[0] for home in ("experts.store", "trees.file") for name in _HOMES[home]}
 
 kernel_cache.ensure()  # before the first kernel is made
 

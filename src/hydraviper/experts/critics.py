@@ -268,7 +268,7 @@ def _held_out(expert: CriticExpert, samples: _Samples, gamma: float) -> tuple[tu
     goals = samples.rewards[rows] + gamma * samples.continues[rows, None] * after
     missed = goals - expert.q([seen[rows] for seen in samples.observations], samples.actions[rows])
     explained = 1 - missed.var(axis=0) / np.maximum(goals.var(axis=0), 1e-12)
-    return _floats(np.sqrt((missed**2).mean(axis=0))), _floats(explained)
+    return tuple(np.sqrt((missed**2).mean(axis=0)).tolist()), tuple(explained.tolist())
 
 
 def _correlation(expert: CriticExpert, played: Rollouts, gamma: float) -> tuple[float, ...]:
@@ -285,10 +285,6 @@ def _correlation(expert: CriticExpert, played: Rollouts, gamma: float) -> tuple[
         float(np.corrcoef(value, truth)[0, 1]) if value.std() > 0 and truth.std() > 0 else float("nan")
         for value, truth in pairs
     )
-
-
-def _floats(values: np.ndarray) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
 
 
 def _named(game: Game, expert: CriticExpert, settings: CriticSettings) -> NetworkExpert | CriticExpert:

@@ -35,13 +35,8 @@ class Row:
         """The mean score over seeds."""
         return Estimate.of(list(self.scores.values()))
 
-    @property
-    def seconds(self) -> dict[int, float]:
-        """The runtime by seed, without the final evaluation."""
-        return self.step("total")
-
     def step(self, name: str) -> dict[int, float]:
-        """The seconds of one step of the algorithm by seed."""
+        """The seconds of one step of the algorithm by seed; `total` is the runtime without the final evaluation."""
         return {result.seed: getattr(result.summary.seconds, name) for result in self.results}
 
     def spent(self, step: str = "total") -> Estimate:

@@ -1,17 +1,62 @@
-"""Ours: the same algorithms from three trainings of a game's expert, so that intervals hold the expert's chance."""
+"""Ours: the same algorithms from three trainings of a game's expert, so that intervals hold the expert's chance.
 
-from collections.abc import Iterator, Sequence
+An expert is one draw: its seeds are averaged first.
+"""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hydraviper.data import Estimate
 from hydraviper.studies import statistics
 from hydraviper.studies.claims import Claim, Question, comparable, percent, title
 from hydraviper.studies.design import BASELINES, HYDRAVIPERS, OURS, arms_of
-from hydraviper.studies.experts.pooled import pool
 from hydraviper.studies.paper import DECEPTION, NAVIGATION
-from hydraviper.studies.rows import Row
+from hydraviper.studies.rows import Row, worsening
 from hydraviper.studies.study import Study
 from hydraviper.studies.tables import Table
 
 TRAININGS = ("maddpg", "maddpg-seed-1", "maddpg-60000-episodes")  # names of experts that ship
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """An arm in a game, with a row for each expert."""
+
+    rows: tuple[Row, ...]
+
+    @property
+    def losses(self) -> list[float]:
+        """How much worse than its expert, for each expert, as a share of the expert's score."""
+        return [_loss(row) for row in self.rows]
+
+    @property
+    def loss(self) -> Estimate:
+        """The mean loss, with an interval over experts."""
+        return Estimate.of(self.losses)
+
+    def worsening(self, other: Pooled) -> Estimate:
+        """How much worse than another arm, over the experts that both have: seeds are paired, then averaged."""
+        theirs = {row.expert: row for row in other.rows}
+        shared = [(row, theirs[row.expert]) for row in self.rows if row.expert in theirs]
+        return Estimate.of([worsening(row, rival).mean for row, rival in shared])
+
+
+def pool(rows: Iterable[Row]) -> dict[str, dict[str, Pooled]]:
+    """By game and arm, whatever the expert."""
+    groups: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        groups.setdefault(row.game, {}).setdefault(row.arm.name, []).append(row)
+    return {game: {name: Pooled(tuple(members)) for name, members in arms.items()} for game, arms in groups.items()}
+
+
+def _loss(row: Row) -> float:
+    expert = row.first.expert.mean
+    loss = float(np.mean(list(row.scores.values()))) - expert
+    return (loss if row.lower_is_better else -loss) / abs(expert)
 
 
 def whichever_expert(rows: Sequence[Row]) -> Iterator[Claim]:
