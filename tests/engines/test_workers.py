@@ -197,7 +197,7 @@ def test_ctrl_c_and_a_killed_parent_leave_nobody_behind(tmp_path, ending):
     children = [int(child) for child in Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()]
     assert len(children) >= 2
     parent.send_signal(ending)
-    parent.wait(timeout=20)
+    parent.communicate(timeout=20)  # waits, and closes the pipe
     deadline = time.monotonic() + (5 if ending == signal.SIGINT else 1)
     while any(map(_runs, children)) and time.monotonic() < deadline:
         time.sleep(0.05)

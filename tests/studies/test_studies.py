@@ -112,7 +112,7 @@ def test_killed_again_and_again_it_ends_as_if_left_alone(whole, tmp_path):
             process = _start(folder, workers=attempt - 4)
             time.sleep(moments.uniform(0, 3))
             process.send_signal(signal.SIGKILL)
-            process.wait()
+            process.communicate()  # waits, and closes the pipes
             continue
         before = len(list(folder.glob("cells/*.json")))
         process = _start(folder, workers=2 if attempt == 1 else 1)
@@ -121,7 +121,7 @@ def test_killed_again_and_again_it_ends_as_if_left_alone(whole, tmp_path):
             time.sleep(0.01)
         time.sleep(moments.uniform(0, 0.15))
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.communicate()
     left = 18 - len(list(folder.glob("cells/*.json")))
     process = _start(folder, workers=1)
     printed, complaint = process.communicate(timeout=240)
