@@ -165,6 +165,9 @@ class Search:
     # (source, target) -> ways to read the source's tree as the target's: the target's feature for each of the source's
     # [F]. Nothing if the two are not alike. For source == target, the first way leaves everything as it is.
     alike: Callable[[int, int], list[np.ndarray]] | None = None
+    # Per agent, features whose sum a step had better leave small. Where rewards tell late what an action did, IDQN
+    # learns from minus this sum instead.
+    costs: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)

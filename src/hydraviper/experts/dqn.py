@@ -106,11 +106,13 @@ class Idqn:
 
     widths: tuple[tuple[int, ...], ...]  # per agent: features, hidden, hidden, actions
     name: str = "idqn"
+    costs: tuple[tuple[int, ...], ...] = ()  # per agent, features to keep small; empty: the game's rewards count
 
     @staticmethod
     def of(game: Game, hidden: int) -> Idqn:
         """Networks that fit a game."""
-        return Idqn(tuple((len(agent.features), hidden, hidden, len(agent.actions)) for agent in game.agents))
+        widths = tuple((len(agent.features), hidden, hidden, len(agent.actions)) for agent in game.agents)
+        return Idqn(widths, costs=offers(game).search.costs)
 
     def fresh(self, random: np.random.Generator) -> list[Network]:
         """Parameters to start from."""
@@ -122,9 +124,11 @@ class Idqn:
         return [np.where(own > 20, own, np.clip(own, 1.0, 5.0)).astype(np.float32) for own in deviations]
 
     def rewards(self, rewards: np.ndarray, following: Observations) -> np.ndarray:
-        """The game's own rewards."""
-        del following
-        return rewards
+        """The game's own rewards, or minus the costs that the next observations show."""
+        if not self.costs:
+            return rewards
+        left = [seen[:, list(own)].sum(axis=1) for seen, own in zip(following, self.costs, strict=True)]
+        return -np.stack(left, axis=1).astype(np.float64)
 
     def values(self, parameters: list[Network], agent: int, observations: jax.Array) -> jax.Array:
         """One agent's Q-values, scaled observations [S, F_i] -> [S, A_i]."""

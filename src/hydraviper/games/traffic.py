@@ -95,7 +95,7 @@ class Traffic:
                 self._plans[i] = programs.webster(lanes, length / 3600, served[i], controls[i].timing)
         self.offers = Offers(
             Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=options.seconds_per_step / 60),
-            Search(derived=tuple(map(_differences, self.agents, signals))),
+            Search(costs=self._costs(), derived=tuple(map(_differences, self.agents, signals))),
             Graph(self.network.neighbours, served),
             Drawing(self._road_map, _intersections(self.agents, signals)),
             knowledge=traffic_facts.knowledge(self.agents),
@@ -122,6 +122,13 @@ class Traffic:
             return Score("stopped vehicles", "vehicles", True, (-1.0 / options.steps,) * signals)
         # a reward is minus the vehicles that are being delayed, on average over the step
         return Score("delay", "s per vehicle", True, (-options.seconds_per_step / self._nominal,) * signals)
+
+    def _costs(self) -> tuple[tuple[int, ...], ...]:
+        """Per signal, its queues: they show at once what a phase did, while its delay arises over several steps."""
+        if self.options.score == "stopped" or self._loops:
+            return ()
+        queues = ([name.startswith("queue from ") for name in agent.features] for agent in self.agents)
+        return tuple(tuple(np.flatnonzero(own).tolist()) for own in queues)
 
     def _load(self, seed: int) -> Any:
         return simulation.load(self.scenario, seed, self, self._extras)
