@@ -147,7 +147,7 @@ def test_an_interrupted_run_is_taken_up_and_ends_the_same(call):
         ("--depth must be a whole number, not 'four'", ["distill", "cooperative-navigation", "--depth", "four"]),
         ("Missing argument 'GAME'", ["distill"]),
         ("No such command 'nonsense'", ["nonsense"]),
-        ("--to 'cobol' is unknown", ["export", "nowhere", "--to", "cobol"]),
+        ("'cobol' is not one of", ["export", "nowhere", "--to", "cobol"]),
         ("there is no way to train", ["train", "cooperative-navigation", "--algorithm", "ppo"]),
     ],
 )

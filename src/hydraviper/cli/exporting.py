@@ -1,6 +1,7 @@
 """`hydraviper export`."""
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,23 +15,15 @@ from hydraviper.export import FORMATS
 from hydraviper.runs import export as exporting
 from hydraviper.version import __version__
 
-
-def _format(name: str) -> str:
-    if name not in FORMATS:
-        raise InputError(f"--to {name!r} is unknown: choose one of {', '.join(FORMATS)}.")
-    return name
+Target = StrEnum("Target", list(FORMATS))
 
 
 @app.command()
 def export(
     run: RunPath,
     to: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(FORMATS),
-            help="Code (c, python, st: Structured Text), a model or a drawing.",
-            callback=_format,
-        ),
+        Target,  # pyright: ignore[reportInvalidTypeForm] (the names are those of a table)
+        typer.Option(help="Code (c, python, st: Structured Text), a model or a drawing."),
     ],
     agent: AgentName = None,
     out_path: Annotated[
