@@ -1,1 +1,1 @@
-"""Decision trees: what they are, how they are grown, how they are drawn."""
+"""Decision trees: what they are, how they grow, what they say."""
