@@ -65,7 +65,7 @@ class LocalEngine:
             self._processes = self._processes or Workers(self._make_game, self.workers)
             return self._processes.run(pieces, done)
         if self.workers == 1 or len(pieces) == 1:
-            played = (play(self._game, *work) for work in pieces)
+            played = map(self._play_here, pieces)
         else:
             self._threads = self._threads or ThreadPoolExecutor(self.workers)
             played = self._threads.map(self._play_in_thread, pieces)
@@ -75,6 +75,9 @@ class LocalEngine:
             if done is not None:
                 done(number, one)
         return rollouts
+
+    def _play_here(self, work: Work) -> Rollouts:
+        return play(self._game, *work)
 
     def _play_in_thread(self, work: Work) -> Rollouts:
         if not hasattr(self._thread, "game"):
