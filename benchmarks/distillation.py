@@ -65,7 +65,7 @@ def measure(settings: Settings, expert: NetworkExpert, repetitions: int) -> dict
         seconds = time.perf_counter() - start
         if not quickest or seconds < quickest["seconds"]:
             quickest = {"seconds": seconds, "steps": ledger.seconds, "rollouts": ledger.rollouts}
-            quickest["per_iteration"] = [line["rollouts"] for line in ledger.lines]
+            quickest["per_iteration"] = [line.rollouts for line in ledger.lines]
     return quickest | {"megabytes": peak_megabytes()}
 
 
