@@ -32,12 +32,14 @@ class Delays:
     """Follows every vehicle of an episode, from the second in which it is due.
 
     What arises between two looks belongs to the signal that the vehicle waited for at the first one, since that
-    signal's choice decided about it.
+    signal's choice decided about it. Without `by_signal` nobody asks for that, and only the sums are kept.
     """
 
-    def __init__(self, library: Any, turns: Mapping[tuple[str, str], int], signals: int) -> None:
+    def __init__(
+        self, library: Any, turns: Mapping[tuple[str, str], int], signals: int, *, by_signal: bool = True
+    ) -> None:
         """`turns` says which signal stands between two edges."""
-        self._library, self._turns, self._signals = library, turns, signals
+        self._library, self._turns, self._signals, self._by_signal = library, turns, signals, by_signal
         self._vehicles: dict[str, _Vehicle] = {}
         self._routes: dict[tuple[str, ...], tuple[int, ...]] = {}  # edges -> the next signal at each of them
         self._arrived: list[str] = []  # since the last look
@@ -52,7 +54,15 @@ class Delays:
         self._arrived += names
 
     def look(self) -> np.ndarray:
-        """The delay that arose since the last look, vehicle-seconds by signal [N]; nobody's is shared by all."""
+        """The delay that arose since the last look, vehicle-seconds by signal [N]; nobody's is shared by all.
+
+        Without `by_signal`, zeros.
+        """
+        self._look_at_waits()
+        if not self._by_signal:
+            self._add(self._arrived)
+            self._arrived = []
+            return np.zeros(self._signals)
         arisen = [0.0] * (self._signals + 1)  # the last one is nobody's
         self._look_at_arrived(arisen)
         self._look_on_the_road(arisen)
@@ -62,14 +72,35 @@ class Delays:
 
     def measures(self) -> dict[str, float]:
         """What to tell beside the score, once the episode is over."""
-        stops = self._library.vehicle.getParameter
-        running = sum(int(stops(name, _STOPS)) for name in self._library.vehicle.getIDList())
+        vehicle, running = self._library.vehicle, self._library.vehicle.getIDList()
+        due, total = self.due, self.total
+        if not self._by_signal:
+            outside = self._library.simulation.getPendingVehicles()
+            due += len(running) + len(outside)
+            total += sum(map(vehicle.getTimeLoss, running)) + sum(map(vehicle.getDepartDelay, (*running, *outside)))
+        stops = self._stops + sum(int(vehicle.getParameter(name, _STOPS)) for name in running)
         return {
-            "delay, s": self.total / max(self.due, 1),
-            "stops per vehicle": (self._stops + running) / max(self.due, 1),
+            "delay, s": total / max(due, 1),
+            "stops per vehicle": stops / max(due, 1),
             "stopped vehicles, whole network": self._stopped / max(self._looks, 1),
             "longest wait, s": self.longest_wait,
         }
+
+    def _look_at_waits(self) -> None:
+        """Who stands, and how long anybody has waited."""
+        vehicle, names = self._library.vehicle, self._library.vehicle.getIDList()
+        outside = self._library.simulation.getPendingVehicles()
+        self._stopped += sum(map(STANDS.__gt__, map(vehicle.getSpeed, names)))
+        self._looks += 1
+        waits = (*map(vehicle.getWaitingTime, names), *map(vehicle.getDepartDelay, outside))
+        self.longest_wait = max(self.longest_wait, *waits, 0.0)
+
+    def _add(self, arrived: Sequence[str]) -> None:
+        """Add whole trips to the sums."""
+        vehicle = self._library.vehicle
+        self.due += len(arrived)
+        self.total += sum(map(vehicle.getTimeLoss, arrived)) + sum(map(vehicle.getDepartDelay, arrived))
+        self._stops += sum(int(vehicle.getParameter(name, _STOPS)) for name in arrived)
 
     def _look_at_arrived(self, arisen: list[float]) -> None:
         vehicle, known = self._library.vehicle, self._vehicles
@@ -96,9 +127,6 @@ class Delays:
             delay = trip.outside + loss
             arisen[trip.signal] += delay - trip.delay
             trip.delay, trip.signal = delay, trip.ahead[index]
-        self._stopped += sum(map(STANDS.__gt__, map(vehicle.getSpeed, names)))
-        self._looks += 1
-        self.longest_wait = max(self.longest_wait, max(map(vehicle.getWaitingTime, names), default=0.0))
 
     def _look_outside(self, arisen: list[float]) -> None:
         vehicle, known = self._library.vehicle, self._vehicles
@@ -109,7 +137,6 @@ class Delays:
             delay = vehicle.getDepartDelay(name)
             arisen[trip.signal] += delay - trip.delay
             trip.delay = delay
-            self.longest_wait = max(self.longest_wait, delay)
 
     def _new(self, name: str, route: str) -> _Vehicle:
         self.due += 1

@@ -166,7 +166,8 @@ class Traffic:
         self._runs = [programs.OWN] * len(self._controls)  # the program that each signal is left to; 0: none
         self._begin = self._time = library.simulation.getTime()
         self._clock = 0
-        self._delays = Delays(library, self._turns, len(self.agents))
+        paid_by_delay = self.options.score == "delay"
+        self._delays = Delays(library, self._turns, len(self.agents), by_signal=paid_by_delay)
         self._paid = np.zeros(len(self.agents))
         if self._loops:
             self._loops.start()
