@@ -7,7 +7,7 @@ SUMO and reads no clock: it is told of every choice and of every second that pas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,14 +132,19 @@ class SignalControl:
         every deadline from the next choice on, any phase may be chosen now.
         """
         taken = self.timing.step if phase == self._goal else self.timing.slot
-        oldest: dict[int, int] = {}  # by the phase that will serve them, the longest waiting first
-        for group in sorted(range(len(self._waited)), key=lambda group: -self._waited[group]):
-            if self._waited[group] and not self._served[phase][group]:
-                oldest.setdefault(self._phase_of[group], self._waited[group])
-        for place, waited in enumerate(oldest.values()):
+        waiting = [movement for movement, waited in enumerate(self._waited) if waited]
+        left = self._in_turn(movement for movement in waiting if not self._served[phase][movement])
+        for place, waited in enumerate(left.values()):
             if waited + taken + place * self.timing.slot + self.timing.change > self.timing.max_red:
-                return next(iter(oldest))
+                return next(iter(self._in_turn(waiting)))
         return phase
+
+    def _in_turn(self, waiting: Iterable[int]) -> dict[int, int]:
+        """The phases that will serve them, each with its longest waiting, the longest first."""
+        oldest: dict[int, int] = {}
+        for movement in sorted(waiting, key=lambda movement: -self._waited[movement]):
+            oldest.setdefault(self._phase_of[movement], self._waited[movement])
+        return oldest
 
 
 NONE = -1  # no phase
@@ -159,7 +164,7 @@ def designated(served: np.ndarray) -> list[int]:
 
 def longest_red(phase_of: Sequence[int], timing: Timing) -> int:
     """The least maximum red that can be kept, in seconds: all phases in turn, after a choice that was just missed."""
-    return timing.step + len(set(phase_of) - {NONE}) * timing.slot + timing.change
+    return len(set(phase_of) - {NONE}) * timing.slot + timing.change
 
 
 def yellow_between(lights: str, green: str) -> str:
