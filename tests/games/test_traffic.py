@@ -249,9 +249,27 @@ def test_safety_holds_for_every_policy():
     measures = game.measures()
     assert measures["phases forced by max_red"][0] >= shown.count(2) > 0
     assert measures["longest wait, s"][0] <= 2 * 63  # a queue need not pass in one green
-    with pytest.raises(hydraviper.InputError, match="max_red must be at least 63"):
-        hydraviper.make(f"{STREET},max_red=60")
+    with pytest.raises(hydraviper.InputError, match="max_red must be at least 43"):
+        hydraviper.make(f"{STREET},max_red=42")
     assert hydraviper.make(f"{STREET},yellow=auto").options.yellow == "auto"
+
+
+def test_no_turn_of_a_shared_lane_is_starved(tmp_path):
+    """Phase 2 lets only left-turners of the eastern lane go; all who come there go straight on."""
+    routes = tmp_path / "straight.rou.xml"
+    routes.write_text('<routes><flow id="f" begin="0" end="900" period="20"><route edges="EB BA AW"/></flow></routes>')
+    game = hydraviper.make(f"traffic:{configuration(tmp_path, route_files=routes)},steps=20,reach=0,max_red=63")
+    library, queue = simulation.sumo(), game.agents[0].features.index("queue from east, left+straight+right")
+    straight = game.network.signals[0].links.index("east, straight (BA_0 to AW_0)")
+    observations, red, served = game.reset(SEEDS[:1]), 0, 0
+    for _ in range(game.horizon):
+        waits = observations[0][0, queue] > 0
+        observations, _, _ = game.step(np.array([[1, 0]]))
+        green = library.trafficlight.getRedYellowGreenState("A")[straight] in "Gg"
+        red = 0 if green or not waits else red + 20
+        served += green
+        assert red < 63
+    assert served > 0
 
 
 def test_what_runs_today_is_a_yardstick():

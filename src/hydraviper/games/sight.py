@@ -35,7 +35,7 @@ class FullSight:
         self._readings = [self._reading(own, ahead) for own, ahead in zip(self._own, self._ahead, strict=True)]
 
     def features(self, signal: Signal) -> list[str]:
-        """The names of what a signal sees, behind its phases."""
+        """The names of what a signal sees, behind its phases: first who waits, one per lane group."""
         groups = [group.name for group in signal.groups]
         counts = ("queue", "moving") if self._moving else ("queue",)
         names = [f"{what} from {group}" for what in counts for group in groups]
@@ -60,10 +60,6 @@ class FullSight:
             inside = sum(map(library.lane.getLastStepHaltingNumber, self._signals[i].inside))
             described[-len(self._signals[i].groups) - 1] = inside
         return described
-
-    def waiting(self, seen: np.ndarray, i: int) -> list[bool]:
-        """Which lane groups of a signal have stopped vehicles."""
-        return (self._own[i] @ self.stopped(seen) > 0).tolist()
 
     def stopped(self, seen: np.ndarray) -> np.ndarray:
         """The stopped vehicles on every stretch [L]."""

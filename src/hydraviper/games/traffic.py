@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hydraviper.controllers import Controller, Timing
 from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
 from hydraviper.games import (
     demand,
@@ -32,7 +33,7 @@ from hydraviper.games.loops import LoopSight
 from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Extras, Scenario
 from hydraviper.games.sight import FullSight
-from hydraviper.games.signal_control import SignalControl, Timing, yellow_for
+from hydraviper.games.signal_control import SignalControl, yellow_for
 from hydraviper.games.traffic_options import AUTO, Options
 from hydraviper.geometry import Intersection, RoadMap
 from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
@@ -85,19 +86,21 @@ class Traffic:
         asked_for = demand.read(scenario, begin, begin + length, options.demand * scenario.scale)
         self._nominal = asked_for.due or 1.0
         self.score = self._scored()
-        self._served = served = tuple(_served(signal) for signal in signals)
-        controls = self._controlled()  # what cannot be kept is refused before anybody plays
+        served = tuple(_served(signal) for signal in signals)
+        self._controllers = tuple(map(self._controller, signals))
+        self._controls = self._controlled()  # what cannot be kept is refused before anybody plays
         self._plans: list[list[float]] = [[] for _ in signals]
         if options.score == "delay":
             counts = asked_for.turns(self._sumo)
             for i, signal in enumerate(signals):
                 lanes = road_network.lane_demands(self._sumo, signal, counts)
-                self._plans[i] = programs.webster(lanes, length / 3600, served[i], controls[i].timing)
+                self._plans[i] = programs.webster(lanes, length / 3600, served[i], self._controllers[i].timing)
         self.offers = Offers(
             Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=options.seconds_per_step / 60),
             Search(costs=self._costs(), derived=tuple(map(_differences, self.agents, signals))),
             Graph(self.network.neighbours, served),
             Drawing(self._road_map, _intersections(self.agents, signals)),
+            controllers=self._controllers,
             knowledge=traffic_facts.knowledge(self.agents),
             notes=(*_notes(self.network), *_left_out(scenario)),
             content=scenario.content,
@@ -227,14 +230,24 @@ class Traffic:
         stopped = self._full.stopped(self._full.look(self._sumo)).astype(int).tolist()
         return {part.lane: count for part, count in zip(self._full.stretches, stopped, strict=True)}
 
+    def _controller(self, signal: Signal) -> Controller:
+        """What every policy must keep to at a signal."""
+        options, phases = self.options, len(signal.greens)
+        yellow = yellow_for(signal.speed) if options.yellow == AUTO else int(options.yellow)
+        timing = Timing(options.seconds_per_step, yellow, options.all_red, options.min_green, options.max_red)
+        movements = [(g, way) for g, group in enumerate(signal.groups) for way in group.ways]
+        served = np.array([[phase in way for _, way in movements] for phase in range(phases)])
+        first = phases * (1 + self.options.memory)  # the first features behind these tell of the lane groups' waiting
+        seen_by = tuple(first + g for g, _ in movements)
+        return Controller(signal.greens, signal.links, served, seen_by, timing, bool(options.memory))
+
     def _controlled(self) -> list[SignalControl]:
-        """A controller per signal, fresh."""
-        options, controls = self.options, []
-        for signal, served in zip(self.network.signals, self._served, strict=True):
-            yellow = yellow_for(signal.speed) if options.yellow == AUTO else int(options.yellow)
-            timing = Timing(options.seconds_per_step, yellow, options.all_red, options.min_green, options.max_red)
-            controls.append(SignalControl(signal.greens, served, timing))
-        return controls
+        """A state machine per signal, fresh."""
+        return [SignalControl(one.greens, one.served, one.timing) for one in self._controllers]
+
+    def _waiting(self, i: int) -> list[bool]:
+        """Which movements of a signal have waiting vehicles, as it saw last."""
+        return [self._observed[i][0, feature] > 0 for feature in self._controllers[i].seen_by]
 
     def _show(self, actions: Sequence[int]) -> None:
         """Let every signal choose, and show its lights until the next choice is due."""
@@ -245,7 +258,7 @@ class Traffic:
                 continue
             control, name = self._controls[i], self.network.signals[i].identifier
             before = control.lights
-            control.choose(action, self._sight.waiting(self._seen, i) if self.options.max_red else ())
+            control.choose(action, self._waiting(i) if self.options.max_red else ())
             if control.lights != before or self._runs[i]:
                 show(name, control.lights)
             playing.append((name, control))
@@ -283,7 +296,8 @@ class Traffic:
 
     def _observe(self) -> Observations:
         described = [self._sight.describe(self._sumo, self._seen, i) for i in range(len(self.agents))]
-        return sight.observe(self._controls, bool(self.options.memory), described)
+        self._observed = sight.observe(self._controls, bool(self.options.memory), described)
+        return self._observed
 
     def _check_demand(self) -> None:
         if int(self._sumo.simulation.getParameter("", "stats.vehicles.inserted")) == 0:
