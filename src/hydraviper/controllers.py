@@ -21,16 +21,22 @@ class Timing:
     all_red: int = 0  # between yellow and the next green, for those that lose or get green
     min_green: int = 0
     max_red: int = 0  # a movement with waiting vehicles gets green within it; 0: whenever somebody chooses it
+    clearance: int = 0  # the next green waits at most so long for vehicles that are still inside the junction
 
     @property
     def change(self) -> int:
-        """Seconds from the choice of another phase until it is green."""
+        """Seconds from the choice of another phase until it is green, if the junction is clear by then."""
         return self.yellow + self.all_red
+
+    @property
+    def longest_change(self) -> int:
+        """Seconds from the choice of another phase until it is green, at most."""
+        return self.change + self.clearance
 
     @property
     def slot(self) -> int:
         """Seconds from the choice of another phase until the next choice counts."""
-        return max(1, -(-(self.change + self.min_green) // self.step)) * self.step
+        return max(1, -(-(self.longest_change + self.min_green) // self.step)) * self.step
 
 
 @dataclass(frozen=True)
@@ -72,4 +78,4 @@ def designated(served: np.ndarray) -> list[int]:
 
 def longest_red(phase_of: Sequence[int], timing: Timing) -> int:
     """The least maximum red that can be kept, in seconds: all phases in turn, after a choice that was just missed."""
-    return len(set(phase_of) - {NONE}) * timing.slot + timing.change
+    return len(set(phase_of) - {NONE}) * timing.slot + timing.longest_change

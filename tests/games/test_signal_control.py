@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,6 +42,20 @@ def test_who_keeps_green_sees_no_yellow():
     assert shown(control, 4) == ["Gyr", "Gyr", "Grr", "GrG"]
 
 
+def test_a_green_waits_for_the_junction_to_clear():
+    control = SignalControl(GREENS, SERVED, Timing(step=10, yellow=2, all_red=1, clearance=3))
+    for seconds_inside, wait in ((0, 0), (2, 0), (3, 1), (4, 2), (9, 3)):
+        control.choose(1, [False, False])
+        lights = []
+        for second in range(10):
+            lights.append(control.lights)
+            control.tick(occupied=second + 1 <= seconds_inside)
+        assert lights == ["yyrr"] * 2 + ["rrrr"] * (1 + wait) + ["rrGG"] * (7 - wait)
+        control.choose(0, [False, False])
+        shown(control, 10)
+    assert control.cleared == 3
+
+
 def test_minimum_green_holds_a_phase():
     control = SignalControl(GREENS, SERVED, Timing(step=5, yellow=3, min_green=6))
     control.choose(1, [False, False])  # whoever takes over need not wait
@@ -72,11 +87,12 @@ def streets(draw):
     served = np.array(bits).reshape(phases, groups)
     served[draw(st.integers(0, phases - 1)), ~served.any(axis=0)] = True
     step, yellow, all_red = draw(st.integers(4, 20)), draw(st.integers(0, 3)), draw(st.integers(0, 3))
-    timing = Timing(step, yellow, all_red, draw(st.integers(0, 15)))
+    timing = Timing(step, yellow, all_red, draw(st.integers(0, 15)), clearance=draw(st.integers(0, 4)))
     max_red = longest_red(designated(served), timing) + draw(st.integers(0, 30))
     choices = draw(st.lists(st.integers(0, phases - 1), min_size=60, max_size=60))
     empty = draw(st.lists(st.sets(st.integers(0, groups - 1)), min_size=60, max_size=60))
-    return served, Timing(step, yellow, all_red, timing.min_green, max_red), choices, empty
+    occupied = draw(st.lists(st.booleans(), min_size=7, max_size=7))
+    return served, replace(timing, max_red=max_red), choices, empty, itertools.cycle(occupied)
 
 
 @pytest.mark.slow
@@ -84,7 +100,7 @@ def streets(draw):
 @given(streets())
 def test_nobody_waits_longer_than_the_maximum_red(street):
     """Whatever is chosen and wherever vehicles come and go."""
-    served, timing, choices, empty = street
+    served, timing, choices, empty, occupied = street
     control = SignalControl(lights_of(served), served, timing)
     waited = np.zeros(served.shape[1], int)
     for choice, nobody in zip(choices, empty, strict=True):
@@ -94,7 +110,7 @@ def test_nobody_waits_longer_than_the_maximum_red(street):
             green = np.array([light in "Gg" for light in control.lights[: len(waited)]])
             waited = np.where(green, 0, waited + 1)
             assert waited.max() <= timing.max_red
-            control.tick()
+            control.tick(occupied=next(occupied))
 
 
 def test_a_phase_that_serves_some_of_those_who_wait_for_another():

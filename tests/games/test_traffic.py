@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -249,9 +250,32 @@ def test_safety_holds_for_every_policy():
     measures = game.measures()
     assert measures["phases forced by max_red"][0] >= shown.count(2) > 0
     assert measures["longest wait, s"][0] <= 2 * 63  # a queue need not pass in one green
-    with pytest.raises(hydraviper.InputError, match="max_red must be at least 43"):
-        hydraviper.make(f"{STREET},max_red=42")
+    with pytest.raises(hydraviper.InputError, match="max_red must be at least 63"):
+        hydraviper.make(f"{STREET},max_red=62")
     assert hydraviper.make(f"{STREET},yellow=auto").options.yellow == "auto"
+
+
+def test_a_green_waits_for_vehicles_inside_the_junction():
+    """With clearance, nobody who lost the green is inside when the next green comes, or the wait was at its end."""
+    game = hydraviper.make(f"{STREET.replace('steps=8', 'steps=30')},yellow=1,clearance=4,score=delay")
+    library, signal, late = simulation.sumo(), game.network.signals[0], 0
+    game.reset(SEEDS[:1])
+    show, states = library.trafficlight.setRedYellowGreenState, []
+
+    def watched(name, lights):
+        if name == signal.identifier and lights in signal.greens:
+            before = library.trafficlight.getRedYellowGreenState(name)
+            inside = [lane for k, lanes in enumerate(signal.across) if before[k] not in "Gg" for lane in lanes]
+            states.append(sum(map(library.lane.getLastStepVehicleNumber, inside)))
+        show(name, lights)
+
+    with patch.object(library.trafficlight, "setRedYellowGreenState", watched):
+        for step in range(game.horizon):
+            game.step(np.array([[2 * (step % 2), 0]]))
+            late += len(states)
+    assert late
+    assert not any(states)
+    assert game.measures()["changes put off by clearance"][0] > 0
 
 
 def test_no_turn_of_a_shared_lane_is_starved(tmp_path):

@@ -33,10 +33,11 @@ class SignalControl:
         self.lights = self.greens[0]
         self._goal = 0  # the phase that is green, or becomes green next
         self._until_red = self._until_green = 0  # seconds of yellow, and of yellow and all-red, that are left
+        self._put_off = 0  # seconds that this green has waited for the junction to clear
         self._green_for = timing.min_green
         self._waited = [0] * len(self._phase_of)  # seconds that each movement has had vehicles waiting at red
         self.red_for = [0] * len(self.greens)  # seconds since each phase was green
-        self.held = self.forced = 0  # how often minimum green and maximum red stepped in
+        self.held = self.forced = self.cleared = 0  # how often minimum green, maximum red and clearance stepped in
 
     def take_over(self, lights: str) -> None:
         """Begin with the lights that somebody else shows."""
@@ -57,12 +58,23 @@ class SignalControl:
         if self.greens[allowed] != self.lights:
             self.lights = yellow_between(self.lights, self.greens[allowed])
             self._until_red, self._until_green = self.timing.yellow, self.timing.change
-            self._green_for = 0
+            self._green_for = self._put_off = 0
         self._goal = allowed
         self._settle()
 
-    def tick(self, seconds: int = 1) -> None:
-        """Let a second pass, or several until the lights change next."""
+    def clears_in(self, seconds: int) -> bool:
+        """Whether, after so many seconds, a green is due that would wait for vehicles inside the junction."""
+        return 0 < self._until_green <= seconds and self._put_off < self.timing.clearance
+
+    def tick(self, seconds: int = 1, occupied: bool = False) -> None:
+        """Let a second pass, or several until the lights change next.
+
+        `occupied`: vehicles that had green before are still inside the junction. The next green then waits a second.
+        """
+        if occupied and self.clears_in(seconds):
+            self.cleared += self._put_off == 0
+            self._put_off += 1
+            self._until_green += 1
         if self._until_green > 0:
             self._until_red -= seconds
             self._until_green -= seconds
@@ -112,7 +124,7 @@ class SignalControl:
         waiting = [movement for movement, waited in enumerate(self._waited) if waited]
         left = self._in_turn(movement for movement in waiting if not self._served[phase][movement])
         for place, waited in enumerate(left.values()):
-            if waited + taken + place * self.timing.slot + self.timing.change > self.timing.max_red:
+            if waited + taken + place * self.timing.slot + self.timing.longest_change > self.timing.max_red:
                 return next(iter(self._in_turn(waiting)))
         return phase
 

@@ -35,7 +35,7 @@ from hydraviper.games.scenario import Extras, Scenario
 from hydraviper.games.sight import FullSight
 from hydraviper.games.signal_control import SignalControl, yellow_for
 from hydraviper.games.traffic_options import AUTO, Options
-from hydraviper.geometry import Intersection, RoadMap
+from hydraviper.geometry import GREEN, Intersection, RoadMap
 from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
 
 RECOMMENDED = Recommended(
@@ -220,10 +220,16 @@ class Traffic:
 
     def _steps_in(self) -> dict[str, float]:
         """How often the rules of safety had another way than the policy."""
-        held, forced = (sum(getattr(control, name) for control in self._controls) for name in ("held", "forced"))
-        rules = {"changes put off by min_green": (self.options.min_green, held)}
-        rules["phases forced by max_red"] = (self.options.max_red, forced)
-        return {name: float(count) for name, (seconds, count) in rules.items() if seconds}
+        rules = (
+            ("changes put off by min_green", self.options.min_green, "held"),
+            ("phases forced by max_red", self.options.max_red, "forced"),
+            ("changes put off by clearance", self.options.clearance, "cleared"),
+        )
+        return {
+            name: float(sum(getattr(control, count) for control in self._controls))
+            for name, seconds, count in rules
+            if seconds
+        }
 
     def lane_counts(self) -> dict[str, int]:
         """Stopped vehicles (slower than 0.1 m/s) on every lane that the game reads, as far as it is in sight, now."""
@@ -234,7 +240,9 @@ class Traffic:
         """What every policy must keep to at a signal."""
         options, phases = self.options, len(signal.greens)
         yellow = yellow_for(signal.speed) if options.yellow == AUTO else int(options.yellow)
-        timing = Timing(options.seconds_per_step, yellow, options.all_red, options.min_green, options.max_red)
+        timing = Timing(
+            options.seconds_per_step, yellow, options.all_red, options.min_green, options.max_red, options.clearance
+        )
         movements = [(g, way) for g, group in enumerate(signal.groups) for way in group.ways]
         served = np.array([[phase in way for _, way in movements] for phase in range(phases)])
         first = phases * (1 + self.options.memory)  # the first features behind these tell of the lane groups' waiting
@@ -261,23 +269,29 @@ class Traffic:
             control.choose(action, self._waiting(i) if self.options.max_red else ())
             if control.lights != before or self._runs[i]:
                 show(name, control.lights)
-            playing.append((name, control))
+            playing.append((i, name, control))
             self._runs[i] = 0
         left = self.options.seconds_per_step
         while left > 0:
-            seconds = min([left, *(control.until_change for _, control in playing if control.until_change)])
+            seconds = min([left, *(control.until_change for _, _, control in playing if control.until_change)])
             self._time += seconds
             self._advance(self._time)
             left -= seconds
-            for name, control in playing:
+            for i, name, control in playing:
                 before = control.lights
-                control.tick(seconds)
+                control.tick(seconds, occupied=control.clears_in(seconds) and self._occupied(i, control.lights))
                 if control.lights != before:
                     show(name, control.lights)
         for i, program in enumerate(self._runs):
             if program:
                 lights = self._sumo.trafficlight.getRedYellowGreenState(self.network.signals[i].identifier)
                 self._controls[i].follow(lights, self.options.seconds_per_step)
+
+    def _occupied(self, i: int, lights: str) -> bool:
+        """Whether vehicles are inside a junction whose way in is not green any more."""
+        ways = zip(lights, self.network.signals[i].across, strict=True)
+        inside = {lane for light, lanes in ways if light not in GREEN for lane in lanes}
+        return any(map(self._sumo.lane.getLastStepVehicleNumber, inside))
 
     def _leave(self, i: int, program: int) -> None:
         """Leave a signal to a program, at the start to its own."""

@@ -20,6 +20,7 @@ DEMAND = Range(0.01, 100, "somebody has to drive", "no road takes a hundred time
 ALL_RED = Range(0, 60, "it is in seconds", "nobody drives meanwhile")
 MIN_GREEN = Range(0, 600, "it is in seconds", "a signal has to react")
 MAX_RED = Range(0, 3600, "0 is no limit", "nobody waits for an hour")
+CLEARANCE = Range(0, 60, "0 waits for nobody", "nobody drives meanwhile")
 SCORES = ("delay", "stopped")
 DETECTORS = ("full", "loops")
 AUTO = "auto"  # yellow by the speed that is allowed on a signal's approaches
@@ -41,6 +42,7 @@ class Options:
     min_green: int = 0  # seconds that a phase stays green at least
     all_red: int = 0  # seconds between yellow and the next green
     max_red: int = 0  # seconds within which a movement with waiting vehicles gets green; 0: no limit
+    clearance: int = 0  # seconds that a green waits at most for vehicles that are still inside the junction
 
     def __post_init__(self) -> None:
         STEPS.check("steps", self.steps)
@@ -54,6 +56,7 @@ class Options:
         ALL_RED.check("all_red", self.all_red)
         MIN_GREEN.check("min_green", self.min_green)
         MAX_RED.check("max_red", self.max_red)
+        CLEARANCE.check("clearance", self.clearance)
         DEMAND.check("demand", self.demand)
         for name, known in (("score", SCORES), ("detectors", DETECTORS)):
             if getattr(self, name) not in known:
@@ -73,7 +76,7 @@ OWN_NETWORK = replace(DEFAULTS, reach=100)  # maps that people make cut roads in
 # Records that were written before a parameter existed were played with these.
 BEFORE: Mapping[str, Any] = {
     **{"score": "stopped", "demand": 1.0, "memory": 0, "detectors": "full"},
-    **{"min_green": 0, "all_red": 0, "max_red": 0},
+    **{"min_green": 0, "all_red": 0, "max_red": 0, "clearance": 0},
 }
 
 
