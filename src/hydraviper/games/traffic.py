@@ -41,6 +41,7 @@ from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
 RECOMMENDED = Recommended(
     low=(100, 100), high=(1000, 1000), rollouts_per_iteration=10, ucb_scale=4.0, evaluation_episodes=30
 )
+SLOW = 5.0  # m/s; whoever is slower inside a junction may get in the way of those who have green next
 JAM_MULTIPLE = 3.0  # an episode is jammed if its score is above this many times the best yardstick's median
 
 
@@ -288,10 +289,11 @@ class Traffic:
                 self._controls[i].follow(lights, self.options.seconds_per_step)
 
     def _occupied(self, i: int, lights: str) -> bool:
-        """Whether vehicles are inside a junction whose way in is not green any more."""
+        """Whether vehicles whose way in is not green any more are slow inside the junction: others are gone in time."""
+        lane, speed = self._sumo.lane, self._sumo.vehicle.getSpeed
         ways = zip(lights, self.network.signals[i].across, strict=True)
-        inside = {lane for light, lanes in ways if light not in GREEN for lane in lanes}
-        return any(map(self._sumo.lane.getLastStepVehicleNumber, inside))
+        inside = {way for light, lanes in ways if light not in GREEN for way in lanes}
+        return any(speed(name) < SLOW for way in inside for name in lane.getLastStepVehicleIDs(way))
 
     def _leave(self, i: int, program: int) -> None:
         """Leave a signal to a program, at the start to its own."""
