@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.controllers import Controller, Timing
+from hydraviper.controllers import Controller, Timing, designated, longest_red
 from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
 from hydraviper.games import (
     demand,
@@ -91,11 +91,10 @@ class Traffic:
         self._controllers = tuple(map(self._controller, signals))
         self._controls = self._controlled()  # what cannot be kept is refused before anybody plays
         self._plans: list[list[float]] = [[] for _ in signals]
-        if options.score == "delay":
-            counts = asked_for.turns(self._sumo)
-            for i, signal in enumerate(signals):
-                lanes = road_network.lane_demands(self._sumo, signal, counts)
-                self._plans[i] = programs.webster(lanes, length / 3600, served[i], self._controllers[i].timing)
+        counts = asked_for.turns(self._sumo)
+        for i, signal in enumerate(signals):
+            lanes = road_network.lane_demands(self._sumo, signal, counts)
+            self._plans[i] = programs.webster(lanes, length / 3600, served[i], self._controllers[i].timing)
         self.offers = Offers(
             Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=options.seconds_per_step / 60),
             Search(costs=self._costs(), derived=tuple(map(_differences, self.agents, signals))),
@@ -129,7 +128,7 @@ class Traffic:
 
     def _costs(self) -> tuple[tuple[int, ...], ...]:
         """Per signal, its queues: they show at once what a phase did, while its delay arises over several steps."""
-        if self.options.score == "stopped" or self._loops:
+        if self._loops:
             return ()
         queues = ([name.startswith("queue from ") for name in agent.features] for agent in self.agents)
         return tuple(tuple(np.flatnonzero(own).tolist()) for own in queues)
@@ -145,8 +144,6 @@ class Traffic:
         if not self._loops:  # loops count no queues
             rules["longest queue"] = traffic_rules.longest_queue(self.agents, signals)
             rules["max-pressure"] = traffic_rules.max_pressure(self.agents, signals)
-        if self.options.score == "stopped":  # as the paper has it
-            return rules
         rules["actuated"] = left_to(programs.ACTUATED)
         rules["delay-based"] = left_to(programs.DELAY_BASED)
         rules["Webster's plan"] = left_to(programs.WEBSTER)
@@ -170,8 +167,7 @@ class Traffic:
         self._runs = [programs.OWN] * len(self._controls)  # the program that each signal is left to; 0: none
         self._begin = self._time = library.simulation.getTime()
         self._clock = 0
-        paid_by_delay = self.options.score == "delay"
-        self._delays = Delays(library, self._turns, len(self.agents), by_signal=paid_by_delay)
+        self._delays = Delays(library, self._turns, len(self.agents))
         self._paid = np.zeros(len(self.agents))
         if self._loops:
             self._loops.start()
@@ -189,13 +185,8 @@ class Traffic:
         done = self._clock >= self.horizon
         if done:
             self._check_demand()
-        rewards = -self._queues().astype(np.float64) if self.options.score == "stopped" else self._relief(arisen, done)
+        rewards = -self._delays.stopped if self.options.score == "stopped" else self._relief(arisen, done)
         return self._observe(), rewards[None], np.array([done])
-
-    def _queues(self) -> np.ndarray:
-        """Stopped vehicles in sight of each signal [N]."""
-        seen = self._full.look(self._sumo) if self._loops else self._seen
-        return self._full.queues @ self._full.stopped(seen)
 
     def _relief(self, arisen: np.ndarray, done: bool) -> np.ndarray:
         """Rewards [N]: minus the vehicles that each signal delayed, on average over the step.
@@ -217,6 +208,8 @@ class Traffic:
         numbers = _trips(self._sumo) | self._delays.measures() | self._steps_in()
         if self.options.score == "delay":
             del numbers["delay, s"]  # the score itself
+        else:
+            del numbers["stopped vehicles, whole network"]
         return {name: np.array([value]) for name, value in numbers.items()}
 
     def _steps_in(self) -> dict[str, float]:
@@ -241,11 +234,14 @@ class Traffic:
         """What every policy must keep to at a signal."""
         options, phases = self.options, len(signal.greens)
         yellow = yellow_for(signal.speed) if options.yellow == AUTO else int(options.yellow)
-        timing = Timing(
-            options.seconds_per_step, yellow, options.all_red, options.min_green, options.max_red, options.clearance
-        )
+        seconds = options.seconds_per_step, yellow, options.all_red, options.min_green
+        timing = Timing(*seconds, clearance=options.clearance)
         movements = [(g, way) for g, group in enumerate(signal.groups) for way in group.ways]
         served = np.array([[phase in way for _, way in movements] for phase in range(phases)])
+        max_red = options.max_red
+        if isinstance(max_red, str):
+            max_red = max(traffic_options.LONGEST_RED, longest_red(designated(served), timing))
+        timing = replace(timing, max_red=max_red)
         first = phases * (1 + self.options.memory)  # the first features behind these tell of the lane groups' waiting
         seen_by = tuple(first + g for g, _ in movements)
         return Controller(signal.greens, signal.links, served, seen_by, timing, bool(options.memory))
