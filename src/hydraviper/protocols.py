@@ -153,6 +153,8 @@ class Scoring:
     jam_multiple: float | None = None
     # How long a step takes in the world, if the score of a single step means something; it is then drawn over time.
     step_minutes: float | None = None
+    # The same game with so many times the traffic, where there is traffic.
+    with_demand: Callable[[float], Game] | None = None
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,7 @@ class Search:
     # Per agent, features whose sum a step had better leave small. Where rewards tell late what an action did, IDQN
     # learns from minus this sum instead.
     costs: tuple[tuple[int, ...], ...] = ()
+    varied: bool = False  # episodes with marked seeds (`seeding.practice`) differ: trees are made by them
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ class Outcome(Estimate, frozen=True, kw_only=True, omit_defaults=True):
     median: float | None = None
     worst: float | None = None
     jammed: int | None = None  # episodes
+    nearly_jammed: int | None = None  # episodes that are not jammed, but whose score is above half of the threshold
 
 
 class ScoreRecord(Outcome, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,6 +76,12 @@ class Evaluation(Record, frozen=True, kw_only=True):
     yardsticks: dict[str, Outcome] = {}  # scripted policies
     opponents: dict[str, dict[str, Outcome]] = {}  # script of the other side -> trees and expert against it
     over_time: OverTime | None = None
+
+
+class AtDemand(Evaluation, frozen=True, kw_only=True):
+    """An evaluation with less or more traffic."""
+
+    factor: float  # times the game's own demand
 
 
 # --------------------------------------------------------------------------- parts of a run
@@ -171,6 +178,7 @@ class Summary(Evaluation, frozen=True, kw_only=True):
     command: str | None = None
     constraints: ConstraintsRecord | None = None
     refined: Refinement | None = None
+    demand: tuple[AtDemand, ...] = ()  # of an evaluation with less and more traffic
     # of a repair
     before: Estimate | None = None
     cost: Estimate | None = None

@@ -322,3 +322,8 @@ def test_help_and_version(call):
     code, printed, _ = call("--help")
     assert code == 0
     assert "distill" in printed
+
+
+def test_only_traffic_has_a_demand(call):
+    assert call("distill", "cooperative-navigation", *QUICK, "--out", "run")[0] == 0
+    refuses(call, "has no traffic of which there could be more", "evaluate", "run", "--demand", "1.2")

@@ -10,7 +10,16 @@ import numpy as np
 from hydraviper.games.traffic_rules import PhaseRule
 
 FOLDER = Path(__file__).parents[1] / "data" / "street"
-STREET = f"traffic:{FOLDER / 'street.sumocfg'},steps=8,reach=0"
+PLAIN = {"steps": 8, "seconds_per_step": 20, "yellow": 3, "reach": 0, "score": "stopped"}
+PLAIN |= dict.fromkeys(("memory", "min_green", "max_red", "clearance"), 0)
+
+
+def street_with(**changes: object) -> str:
+    """The name of a short game on the street, with some parameters changed."""
+    return f"traffic:{FOLDER / 'street.sumocfg'}," + ",".join(f"{k}={v}" for k, v in {**PLAIN, **changes}.items())
+
+
+STREET = street_with()
 
 
 def configuration(folder: Path, net: str = "street.net.xml", **options: object) -> Path:

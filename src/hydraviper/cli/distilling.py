@@ -82,6 +82,7 @@ Price = Annotated[str, typer.Option("--price", help="What each constraint costs:
 Refine = Annotated[float, typer.Option(help="Seconds of direct search for better trees in the end.")]
 EngineName = Annotated[str, typer.Option("--engine", help="Where rollouts are played: local.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run's folder; default: a new one in runs/.")]
+Demand = Annotated[str, typer.Option(help="Also play with so many times the traffic, e.g. 0.8,1.0,1.2.")]
 Seeds = Annotated[int, typer.Option(help="How many seeds each.", callback=within("--seeds", SEEDS))]
 Table = Annotated[Path | None, typer.Option("--out", help="Write the table as FILE.json and FILE.md.")]
 
@@ -142,13 +143,25 @@ def evaluate(
     run: RunPath,
     episodes: Episodes = None,
     seed: Seed = 0,
+    demand: Demand = "",
     expert: ExpertFile = None,
     workers: Workers = CORES,
     as_json: AsJson = False,
 ) -> None:
     """Score trees, expert and yardsticks on the same unseen episodes."""
-    summary = evaluation.evaluate(open_run(run, expert, workers), episodes=episodes, seed=seed)
+    factors = _factors(demand)
+    saved = open_run(run, expert, workers)
+    with progress_bar(as_json) as show:
+        summary = evaluation.evaluate(saved, episodes=episodes, seed=seed, demand=factors, progress=show)
     print(encode(summary)) if as_json else print_scores(summary)
+
+
+def _factors(text: str) -> list[float]:
+    """The numbers of --demand, each once."""
+    try:
+        return list(dict.fromkeys(map(float, text.split(",")))) if text else []
+    except ValueError:
+        raise InputError(f"--demand must be numbers with commas between, such as 0.8,1.0,1.2, not {text!r}.") from None
 
 
 @app.command()

@@ -37,6 +37,7 @@ from hydraviper.games.signal_control import SignalControl, yellow_for
 from hydraviper.games.traffic_options import AUTO, Options
 from hydraviper.geometry import GREEN, Intersection, RoadMap
 from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
+from hydraviper.seeding import fraction, is_practice
 
 RECOMMENDED = Recommended(
     low=(100, 100), high=(1000, 1000), rollouts_per_iteration=10, ucb_scale=4.0, evaluation_episodes=30
@@ -64,6 +65,7 @@ class Traffic:
     ) -> None:
         """`subject` is what a user names, a map or a file, under its parameter."""
         self.name, self.scenario, self.options, self.recommended = name, scenario, options, recommended
+        self._subject = subject
         self.parameters: Mapping[str, Any] = {**subject, **options.to_json()}
         self.horizon = options.steps
         self._extras = Extras(options.demand, options.seconds_per_step + 1)
@@ -96,8 +98,13 @@ class Traffic:
             lanes = road_network.lane_demands(self._sumo, signal, counts)
             self._plans[i] = programs.webster(lanes, length / 3600, served[i], self._controllers[i].timing)
         self.offers = Offers(
-            Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=options.seconds_per_step / 60),
-            Search(costs=self._costs(), derived=tuple(map(_differences, self.agents, signals))),
+            Scoring(
+                self._yardsticks(),
+                jam_multiple=JAM_MULTIPLE,
+                step_minutes=options.seconds_per_step / 60,
+                with_demand=self._with_demand,
+            ),
+            Search(tuple(map(_differences, self.agents, signals)), costs=self._costs(), varied=options.variation > 0),
             Graph(self.network.neighbours, served),
             Drawing(self._road_map, _intersections(self.agents, signals)),
             controllers=self._controllers,
@@ -105,7 +112,7 @@ class Traffic:
             notes=(*_notes(self.network), *_left_out(scenario)),
             content=scenario.content,
             before=traffic_options.BEFORE,
-            decisive=("score", "reach", "moving", "memory", "detectors"),
+            decisive=("score", "reach", "moving", "memory", "detectors", "seconds_per_step"),
             programs=len(programs.NAMES) + 1,
         )
 
@@ -134,7 +141,15 @@ class Traffic:
         return tuple(tuple(np.flatnonzero(own).tolist()) for own in queues)
 
     def _load(self, seed: int) -> Any:
-        return simulation.load(self.scenario, seed, self, self._extras)
+        extras, variation = self._extras, self.options.variation
+        if variation and is_practice(seed):  # a quiet or a busy day
+            extras = replace(extras, demand=extras.demand * (1 + variation * (2 * fraction(seed) - 1)))
+        return simulation.load(self.scenario, seed, self, extras)
+
+    def _with_demand(self, factor: float) -> Traffic:
+        """The same game with so many times the traffic."""
+        options = replace(self.options, demand=self.options.demand * factor)
+        return Traffic(self.name, self.scenario, self._subject, options, self.recommended)
 
     def _yardsticks(self) -> Mapping[str, Policy]:
         """What runs today, and two rules that need no training."""

@@ -1,30 +1,39 @@
 """What trees are worth: trees, expert and yardsticks on the same unseen seeds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from msgspec import structs
 
 from hydraviper.algorithm import Distilled
-from hydraviper.data import Estimate, Rollouts
+from hydraviper.data import Estimate, InputError, Progress, Rollouts
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
-from hydraviper.records import Course, Evaluation, Outcome, OverTime, ScoreRecord, Summary
-from hydraviper.runs.opening import episodes_for, playing
+from hydraviper.records import AtDemand, Course, Evaluation, Outcome, OverTime, ScoreRecord, Summary
+from hydraviper.runs.opening import engine_for, episodes_for, playing
 from hydraviper.runs.run import Source, opened
 from hydraviper.seeding import Purpose, rollout_seeds
-from hydraviper.settings import EPISODES
+from hydraviper.settings import DEMAND, EPISODES
 
+NEARLY = 0.5  # of the score above which an episode is jammed: it is nearly so
 SMOOTHED = 3.0  # minutes of the running mean in which a score is followed through an episode
 
 
 def evaluate(
-    run: Source, *, episodes: int | None = None, seed: int = 0, engine: Engine | None = None, workers: int = 1
+    run: Source,
+    *,
+    episodes: int | None = None,
+    seed: int = 0,
+    demand: Sequence[float] = (),
+    engine: Engine | None = None,
+    workers: int = 1,
+    progress: Progress = lambda step, done, of: None,
 ) -> Summary:
     """Score trees, expert and yardsticks on the same unseen episodes (default: as many as suit the game).
 
-    Other seeds are other episodes. `run` is a run, what `distill` returned, a run's folder or a trees.json.
+    Other seeds are other episodes. `demand` are factors: everybody plays also with so many times the traffic.
+    `run` is a run, what `distill` returned, a run's folder or a trees.json.
     """
     if isinstance(run, Distilled):
         game, profile, algorithm, path = run.game, run.profile, run.algorithm, None
@@ -32,10 +41,32 @@ def evaluate(
         run = opened(run)
         game, profile = run.game, Profile(students=run.students, expert=run.expert)
         algorithm, path, workers = run.trees.made["algorithm"], run.path, run.workers
+    others, count = at_demands(game, demand), episodes_for(game, episodes)
+    progress("evaluating", 0, 1 + len(others))
     with playing(game, engine, workers) as engine:
-        scores = evaluate_profile(game, profile, engine, episodes_for(game, episodes), seed)
+        scores = evaluate_profile(game, profile, engine, count, seed)
+    busier = []
+    for done, (factor, other) in enumerate(others.items(), start=1):
+        progress("evaluating", done, 1 + len(others))
+        if other is game:
+            found = scores
+        else:
+            with engine_for(other, workers) as own_engine:
+                found = evaluate_profile(other, profile, own_engine, count, seed)
+        busier.append(AtDemand(**structs.asdict(structs.replace(found, over_time=None)), factor=factor))
     where = None if path is None else str(path)
-    return Summary(**structs.asdict(scores), game=game.name, algorithm=algorithm, seed=seed, run=where)
+    whole = {"game": game.name, "algorithm": algorithm, "seed": seed, "run": where, "demand": tuple(busier)}
+    return Summary(**structs.asdict(scores), **whole)
+
+
+def at_demands(game: Game, factors: Sequence[float]) -> dict[float, Game]:
+    """The game with so many times its traffic, by factor; once is the game itself."""
+    make = offers(game).scoring.with_demand
+    if factors and make is None:
+        raise InputError(f"{game.name} has no traffic of which there could be more or less: leave --demand out.")
+    for factor in factors:
+        DEMAND.check("--demand", factor)
+    return {factor: game if make is None or factor == 1 else make(factor) for factor in factors}
 
 
 @dataclass(frozen=True)
@@ -115,8 +146,13 @@ def outcome(game: Game, rollouts: Rollouts, jam: float | None = None) -> Outcome
     estimate = structs.asdict(Estimate.of(scores))
     if jam is None:
         return Outcome(**estimate)
+    nearly = (scores > NEARLY * jam) & (scores <= jam)
     return Outcome(
-        **estimate, median=float(np.median(scores)), worst=float(scores.max()), jammed=int((scores > jam).sum())
+        **estimate,
+        median=float(np.median(scores)),
+        worst=float(scores.max()),
+        jammed=int((scores > jam).sum()),
+        nearly_jammed=int(nearly.sum()),
     )
 
 
