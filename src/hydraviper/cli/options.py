@@ -32,7 +32,10 @@ ValidBudget = Annotated[int | None, number("--valid-budget", VALIDATION, "Valida
 Iterations = Annotated[int, number("--iterations", ITERATIONS, "Students per agent, of which one is chosen.")]
 Depth = Annotated[int, number("--depth", DEPTH, "The most questions a tree may ask.")]
 Leaves = Annotated[int | None, number("--leaves", LEAVES, "The most leaves of a tree.")]
-Features = Annotated[str, typer.Option(help="plain, or derived: distances, differences of distances or queues.")]
+Features = Annotated[
+    str | None,
+    typer.Option(help="plain, or derived: also distances, differences of distances or queues; default: what suits."),
+]
 Episodes = Annotated[
     int | None, number("--episodes", EPISODES, "Unseen episodes to score on; default: what suits the game.")
 ]

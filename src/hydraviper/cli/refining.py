@@ -30,7 +30,7 @@ def refine(
     run: options.RunPath,
     seconds: Seconds = None,
     rollouts: Rollouts = None,
-    features: options.Features = "plain",
+    features: options.Features = None,
     depth: Depth = None,
     leaves: options.Leaves = None,
     seed: options.Seed = 0,
@@ -43,7 +43,7 @@ def refine(
     """Search directly for better trees; never worse on held-out episodes than those of the run."""
     saved = open_run(run, expert, workers)
     settings = RefineSettings(
-        seconds=seconds, rollouts=rollouts, features=features, seed=seed, depth=depth, leaves=leaves
+        seconds=seconds, rollouts=rollouts, features=features or "plain", seed=seed, depth=depth, leaves=leaves
     )
     where = {"out": out_folder, "expert_file": file_of(expert), "command": command_line()}
     with progress_bar(as_json) as show:

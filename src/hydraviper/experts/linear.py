@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -146,7 +145,7 @@ def _linear(parts: Sequence[np.ndarray], weights: Sequence[float] | np.ndarray) 
     """A linear function as a network: its values, and their negatives, each rectified."""
     matrix = parts[0] + sum(weight * part for weight, part in zip(weights, parts[1:], strict=True))
     phases = matrix.shape[1]
-    both, none = np.hstack([matrix, -matrix]), np.zeros(2 * phases)
     back = np.vstack([np.eye(phases), -np.eye(phases)])
-    layers: tuple[Any, ...] = (both, none, np.eye(2 * phases), none, back, np.zeros(phases))
-    return NetworkQ(Network(tuple(np.ascontiguousarray(layer, np.float32) for layer in layers)))
+    both, same, back = (part.astype(np.float32) for part in (np.hstack([matrix, -matrix]), np.eye(2 * phases), back))
+    none = np.zeros(2 * phases, np.float32)
+    return NetworkQ(Network((both, none, same, none, back, none[:phases])))

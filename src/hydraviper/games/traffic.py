@@ -40,7 +40,12 @@ from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
 from hydraviper.seeding import fraction, is_practice
 
 RECOMMENDED = Recommended(
-    low=(100, 100), high=(1000, 1000), rollouts_per_iteration=10, ucb_scale=4.0, evaluation_episodes=30
+    low=(100, 100),
+    high=(1000, 1000),
+    rollouts_per_iteration=10,
+    ucb_scale=4.0,
+    evaluation_episodes=30,
+    features="derived",
 )
 SLOW = 5.0  # m/s; whoever is slower inside a junction may get in the way of those who have green next
 JAM_MULTIPLE = 3.0  # an episode is jammed if its score is above this many times the best yardstick's median
@@ -81,6 +86,7 @@ class Traffic:
         if options.detectors == "loops":
             self._loops = LoopSight(self._sumo, signals, road_network.continued(self._sumo, signals))
             self._extras = replace(self._extras, files=(self._loops.file,))
+            self.recommended = replace(recommended, features="plain")  # loops count no queues
         self._sight = self._loops or self._full
         self.agents = tuple(self._agent(i, signal) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
@@ -347,21 +353,22 @@ def _served(signal: Signal) -> np.ndarray:
 
 
 def _differences(agent: Agent, signal: Signal) -> tuple[Derived, ...]:
-    """Per two phases, how many more vehicles stand where the first lets them go; what both let go cancels out."""
+    """Per two phases, how many more vehicles the first lets go: those that stand, and all; what both let go cancels."""
     at = {name: k for k, name in enumerate(agent.features)}
-    queues = [at.get(f"queue from {group.name}") for group in signal.groups]
     differences = []
     for a, b in combinations(range(len(signal.greens)), 2):
-        signs = [(a in group.phases) - (b in group.phases) for group in signal.groups]
-        terms = tuple(
-            Term("value", (queue,), sign)
-            for only in (1, -1)
-            for queue, sign in zip(queues, signs, strict=True)
-            if sign == only and queue is not None
-        )
-        if terms:
-            differences.append(Derived(f"queue of phase {a + 1} less phase {b + 1}", terms))
-    return tuple(differences)
+        signs = {group.name: (a in group.phases) - (b in group.phases) for group in signal.groups}
+        for title, kinds in (("queue", ("queue",)), ("vehicles", ("queue", "moving"))):
+            terms = tuple(
+                Term("value", (at[name],), sign)
+                for only in (1, -1)
+                for group, sign in signs.items()
+                for name in (f"{kind} from {group}" for kind in kinds)
+                if sign == only and name in at
+            )
+            if terms:
+                differences.append(Derived(f"{title} of phase {a + 1} less phase {b + 1}", terms))
+    return tuple(dict.fromkeys(differences))
 
 
 def _notes(network: RoadNetwork) -> tuple[str, ...]:
