@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from hydraviper.games.signal_control import SignalControl, Timing
+from hydraviper.controllers import Controller, Timing, designated, longest_red
+from hydraviper.data import Agent
+from hydraviper.games.signal_control import SignalControl
+from hydraviper.trees.tree import Tree
 
 State = tuple
 
@@ -78,3 +82,48 @@ def small_signals(draws: np.random.Generator) -> Iterator[tuple[np.ndarray, dict
         served[draws.integers(len(served)), ~served.any(axis=0)] = True
         ranges = {"step": (2, 6), "yellow": (0, 3), "all_red": (0, 2), "min_green": (0, 8)}
         yield served, {name: int(draws.integers(*bounds)) for name, bounds in ranges.items()}
+
+
+def lights_by_hand(
+    controller: Controller, tree: Tree, before: str, detectors: Sequence[np.ndarray]
+) -> tuple[list[str], SignalControl]:
+    """What a signal shows in every second with a tree in charge, told its detectors at every choice; its end."""
+    control = SignalControl(controller.greens, controller.served, controller.timing)
+    control.take_over(before)
+    lights = []
+    for given in detectors:
+        known = [control.lights == green for green in control.greens]
+        seen = np.array([*known, *(control.red_for if controller.memory else ()), *given], np.float32)
+        waiting = [bool(seen[feature] > 0) for feature in controller.seen_by] if controller.timing.max_red else ()
+        control.choose(int(tree.predict(seen[None])[0]), waiting)
+        for _ in range(controller.timing.step):
+            lights.append(control.lights)
+            control.tick()
+    return lights, control
+
+
+def random_controller(draws: np.random.Generator) -> Controller:
+    """Any phases, lights, lane groups that movements share, and seconds; half of them without a maximum red."""
+    phases, movements, links = draws.integers(2, 6), draws.integers(1, 8), draws.integers(3, 10)
+    served = draws.random((phases, movements)) < 0.4
+    greens = np.empty(0)
+    while len(set(greens)) < phases:
+        greens = ["".join(row) for row in draws.choice(list("GGgrrrs"), (phases, links))]
+    timing = Timing(*(int(draws.integers(*bounds)) for bounds in ((2, 21), (0, 6), (0, 4), (0, 16))))
+    if draws.random() < 0.7:
+        most = longest_red(designated(served), timing) + int(draws.integers(0, 60))
+        timing = replace(timing, max_red=max(most, 1))
+    memory = bool(draws.random() < 0.5)
+    first = phases * (1 + memory)
+    seen_by = tuple(sorted(int(first + draws.integers(movements)) for _ in range(movements)))
+    words = tuple(f"link {k}" for k in range(links))
+    return Controller(tuple(greens), words, served, seen_by, timing, memory)
+
+
+def agent_of(name: str, controller: Controller) -> Agent:
+    """An agent with as many detectors as movements, and one more."""
+    phases = range(1, len(controller.greens) + 1)
+    memory = [f"phase {k} has been red for, s" for k in phases] if controller.memory else []
+    seen = [f"queue from {k}" for k in range(len(controller.seen_by))]
+    features = (*(f"phase {k} is green" for k in phases), *memory, *seen, "standing in the junction")
+    return Agent(name, features, tuple(f"phase {k}" for k in phases))
