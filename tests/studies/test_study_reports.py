@@ -18,17 +18,14 @@ from hydraviper.studies.catalogue import STUDIES
 from hydraviper.studies.cells import (
     Cell,
     ExpertName,
-    ExpertSummary,
-    GameName,
     Machine,
     Result,
-    ScoreSummary,
-    Seconds,
-    Summary,
     Timing,
 )
 from hydraviper.studies.claims import FAILS, FEW, HOLDS
 from hydraviper.studies.design import OURS, PAPERS
+from hydraviper.studies.paper import STOPPED
+from hydraviper.studies.summaries import ExpertSummary, Measured, ScoreSummary, Seconds, Summary
 
 CN, IC = "cooperative-navigation", "ingolstadt-corridor"
 
@@ -36,13 +33,19 @@ CN, IC = "cooperative-navigation", "ingolstadt-corridor"
 def result(study, arm, seed, score, seconds=10.0, game=CN, expert="maddpg", digest="e"):
     levels = {"high": 5000, "mid": 2500, "low": 500}
     settings = Settings(seed=seed, train_budget=levels[arm.train], valid_budget=levels[arm.valid], **arm.settings)
-    cell = Cell(GameName(game, {}), arm.algorithm, settings, ExpertName(expert, digest), 100, refine=arm.refine)
+    named = ExpertName(expert, digest)
+    searched = {"refine": arm.refine, "refine_rollouts": arm.refine_rollouts}
+    cell = Cell(study.identity(game), arm.algorithm, settings, named, 100, **searched)
     signals = tuple(f"signal-{k}" for k in range(1, 8))
     together = arm.settings.get("partition", "none") == "none"
-    jams = {"median": score, "worst": score + 9, "jammed": 1} if game == IC else {}
+    dear = game not in ("cooperative-navigation", "physical-deception")
+    jams = {"median": score, "worst": score + 9, "jammed": 1} if dear else {}
+    stopped = {"trees": Measured(score / 2, 0.5), "expert": Measured(60.0, 0.5)}
     summary = Summary(
-        score=ScoreSummary("penalty", score, 100, lower_is_better=True, **jams),
+        score=ScoreSummary(name="penalty", mean=score, ci95=0.5, episodes=100, lower_is_better=True, **jams),
         expert=ExpertSummary(120.0, 1.0),
+        yardsticks={"fixed time": ExpertSummary(150.0, 2.0, 149.0, 160.0, 0)} if dear else {},
+        measures={STOPPED: stopped} if dear else {},
         rollouts={"warmup": 50, "train": 100, "valid": 100},
         seconds=Seconds(total=seconds, **dict.fromkeys((*rows.STEPS, "refine"), seconds / 4)),
         teams=(signals,) if together else (signals[1::2], signals[::2]),
@@ -211,11 +214,8 @@ def test_an_expert_that_was_trained_anew_is_told_apart():
         for seed in range(2)
         for digest in ("aaaaaaaa", "bbbbbbbb")
     ]
-    assert [row.expert for row in rows.rows_of(study.arms, study.experts, own, 1.0)] == [
-        "maddpg aaaaaa",
-        "maddpg bbbbbb",
-    ]
-    assert rows.rows_of(study.arms, study.experts, own, 0.5) == []
+    assert [row.expert for row in report.Report.of(study, own, 1.0).rows] == ["maddpg aaaaaa", "maddpg bbbbbb"]
+    assert report.Report.of(study, own, 0.5).rows == ()
 
 
 def test_experts_are_told_together_with_intervals_over_experts():
