@@ -15,7 +15,7 @@ HOUR["arterial4x4"] = "steps=720,seconds_per_step=5,yellow=2"
 SPECS = {name: f"resco:{name},score=delay,{hour}" for name, hour in HOUR.items()}
 # Where a rollout takes long: fewer students, and fewer rollouts to train and to choose them.
 LARGE = {"iterations": 50, "train_budget": 50, "valid_budget": 50}
-SETTINGS = {"ingolstadt21": LARGE, "grid4x4": LARGE, "arterial4x4": LARGE}
+SETTINGS = {"ingolstadt21": LARGE, "arterial4x4": LARGE}
 TREES, REFINED = "trees", "refined trees"
 SEARCH = 200  # rollouts of the search; it repeats
 
