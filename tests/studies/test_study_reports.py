@@ -25,7 +25,7 @@ from hydraviper.studies.cells import (
 from hydraviper.studies.claims import FAILS, FEW, HOLDS
 from hydraviper.studies.design import OURS, PAPERS
 from hydraviper.studies.paper import STOPPED
-from hydraviper.studies.summaries import ExpertSummary, Measured, ScoreSummary, Seconds, Summary
+from hydraviper.studies.summaries import CriticFit, ExpertSummary, Measured, ScoreSummary, Seconds, Summary
 
 CN, IC = "cooperative-navigation", "ingolstadt-corridor"
 
@@ -205,6 +205,83 @@ def test_published_numbers_stand_beside_the_right_rows():
     assert depths["4"].published == Estimate(144.84, 2.12, 10)
     assert depths["3"].published is None
     assert all(row.published is None for row in made("table1", BASE, game=IC, expert="idqn").rows)
+
+
+def test_corridors_tell_delay_and_beside_it_what_the_paper_counts():
+    told = made("table1", {OURS: 30.0, "maviper": 32.0}, game=IC, expert="mplight")
+    row = next(row for row in told.rows if (row.arm.name, row.arm.level) == (OURS, "high/high"))
+    beside = row.as_published
+    assert row.published is None  # not the delay's
+    assert beside.published == Estimate(19.77, 1.51, 10)
+    assert beside.score.mean == pytest.approx(row.score.mean / 2)
+    assert beside.score_name == f"{STOPPED} (lower is better)"
+    words = report.to_markdown(told)
+    assert f"|  | rollouts | penalty | {STOPPED} | published | seeds | seconds | published seconds |" in words
+    assert "| expert |  | 120.00 ± 1.00 | 60.00 ± 0.50 | 23.01 ± 1.10 |" in words
+    assert f"## {IC}, mplight expert, {STOPPED}: over seeds" in words
+    assert "| fixed time | 150.00 ± 2.00 |  | 149.00 | 160.00 | 0 of 100 |" in words
+    assert "our trees are chosen by delay" in words
+    record = next(one for one in told.records if one.arm == OURS)
+    assert (record.measure, record.measure_expert_mean, record.published) == (STOPPED, 60.0, 19.77)
+    assert record.measure_mean == pytest.approx(record.mean / 2)
+    assert record.measure_low < record.measure_mean < record.measure_high
+    plain = made("table1", BASE)
+    assert {row.as_published for row in plain.rows} == {None}
+    assert {one.measure for one in plain.records} == {None}
+    assert "stopped" not in report.to_markdown(plain)
+
+
+@pytest.mark.slow
+def test_corridors_have_a_figure_for_each_of_the_two():
+    delay, stopped = figures.scores(made("runtime", BASE, game=IC, expert="mplight").rows)
+    assert "published" not in delay.svg
+    assert "published" in stopped.svg
+    assert STOPPED in stopped.caption
+
+
+@pytest.mark.parametrize(("mean", "verdict"), [(18.0, HOLDS), (19.2, FEW), (21.0, FAILS)])
+def test_resco_is_judged_by_the_best_published_figure_in_every_seed(mean, verdict):
+    told = made("resco", {"trees": mean}, game="cologne3", expert="idqn", seeds=3)
+    published, yardsticks = told.findings
+    (claim,) = published.claims
+    assert claim.verdict == verdict
+    assert "19.42 s (MAXWAVE)" in claim.what
+    assert f"{'above' if mean > 19.42 else 'below'}; by seed {mean + 0.4 - 19.42:+.2f} ± 0.50" in claim.numbers
+    assert [(one.what, one.verdict) for one in yardsticks.claims] == [("trees: less delay than fixed time", HOLDS)]
+
+
+def test_resco_shows_everything_that_was_measured_and_published():
+    told = made("resco", {"trees": 20.0, "refined trees": 18.0}, game="cologne3", expert="idqn")
+    words = report.to_markdown(told)
+    assert "| cologne3 | 20.06 ± 0.50 | 18.07 ± 0.50 | 120.00 ± 1.00 (idqn) | 150.00 ± 2.00 (fixed time) |" in words
+    assert "| 19.42 (MAXWAVE) | -1.35 |" in words
+    assert "| RESCO: MAXWAVE | 90.67 |  |  |  | mean of its episodes; the best one 19.42 |" in words
+    assert "| RESCO: IDQN | 23.99 |  |  |  | best episode of the whole training; the last ten 95.54 |" in words
+    assert "| fixed time | 150.00 ± 2.00 | 149.00 | 160.00 | 0 of 100 | on the same episodes |" in words
+    assert "by seed 20.40, 19.70, 20.10, 19.80, 20.30; 500 / 500 rollouts |" in words
+    assert "means over 10 seeds of 10 episodes" not in words  # nothing is the paper's here
+
+
+def test_common_episodes_decide_against_yardsticks_where_they_were_measured():
+    study = STUDIES["resco"]
+    one = result(study, study.arms[0], 0, 20.0, game="cologne3", expert="idqn")
+    summary = structs.replace(one.summary, differences={"fixed time": Measured(-0.4, 0.5)})
+    paired = report.Report.of(study, [structs.replace(one, summary=summary)], 1.0)
+    assert paired.findings[1].claims[0].verdict == FEW
+    assert "0.40 s below; by seed -0.40 ± 0.50" in paired.findings[1].claims[0].numbers
+
+
+@pytest.mark.parametrize(("values", "verdict"), [((0.4, 0.7, None), HOLDS), ((0.1, 0.2, 0.9), FAILS)])
+def test_critics_are_told_beside_the_teams_that_rest_on_them(values, verdict):
+    study = STUDIES["clustering"]
+    own = [
+        structs.replace(result(study, arm, 0, 20.0, game=IC, expert="mplight-joint"), critics=CriticFit(40, values))
+        for arm in study.arms
+    ]
+    told = report.Report.of(study, own, 1.0)
+    assert told.findings[1].verdict == verdict
+    assert f"## {IC}, mplight-joint expert: critics fitted to 40 rollouts" in report.to_markdown(told)
+    assert report.Report.of(study, [structs.replace(one, critics=None) for one in own], 1.0).findings[1].verdict == FEW
 
 
 def test_an_expert_that_was_trained_anew_is_told_apart():

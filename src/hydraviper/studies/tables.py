@@ -43,17 +43,19 @@ def scores(rows: Sequence[Row]) -> list[Table]:
 
 
 def yardsticks(rows: Sequence[Row]) -> list[Table]:
-    """For each game, the expert and the game's own rules on the unseen episodes, and where a game can jam how often."""
+    """For each game that has some, the expert and its own rules on the unseen episodes."""
     tables = []
     for (game, expert), game_rows in by_game(rows).items():
-        summary = game_rows[0].first
-        sides = {"expert": summary.expert, **summary.yardsticks}
-        other = paper.MEASURES.get(game, "")
+        summary, other = game_rows[0].first, paper.MEASURES.get(game)
+        if not summary.yardsticks:
+            continue
+        jams = ("median", "worst episode", "jammed episodes") if summary.score.jammed is not None else ()
         lines = []
-        for name, side in sides.items():
+        for name, side in {"expert": summary.expert, **summary.yardsticks}.items():
             beside = [told(summary.measured(other, name))] if other else []
-            lines.append((name, f"{side.estimate:,.2f}", *beside, *jammed(side, summary.score.episodes)))
-        heads = ("", summary.score.name, *filter(None, [other]), "median", "worst episode", "jammed episodes")
+            told_jams = jammed(side, summary.score.episodes) if jams else ()
+            lines.append((name, f"{side.estimate:,.2f}", *beside, *told_jams))
+        heads = ("", summary.score.name, *([other] if other else []), *jams)
         tables.append(Table(f"{titled(game, expert)}: expert and yardsticks", heads, tuple(lines)))
     return tables
 
