@@ -42,7 +42,6 @@ from hydraviper.studies.results import RUNNING
 from hydraviper.trees import file
 from hydraviper.variants import VARIANTS
 
-LEFT_OUT = ("over_time",)
 SEARCHED = "search.journal"  # rollouts of a search under way
 CellProgress = Callable[[int, int, float | None], None]  # cells done, of how many, seconds left if they can be told
 Attempt = tuple[float | None, str | None]  # seconds, None if another process has the cell; what went wrong
@@ -219,12 +218,7 @@ def _distill(folder: Path, job: Job, game: Game, expert: StoredExpert, engine: L
         references=references,
         shared=shared if job.shares else None,
     )
-    return {**_told(summary), "out": None}
-
-
-def _told(summary: Any) -> dict[str, Any]:
-    """A summary without what is large and read by no report of a study."""
-    return {name: value for name, value in to_json(summary).items() if name not in LEFT_OUT}
+    return {**to_json(summary), "out": None}
 
 
 def _refine(
@@ -249,7 +243,7 @@ def _refine(
     seconds = {**summary["seconds"], "refine": refined.seconds + sum(before)}
     seconds["total"] += seconds["refine"]
     notes = [*summary["notes"], refined.sentence()]
-    return {**summary, **_told(scores), "seconds": seconds, "notes": notes, "refined": refined.to_json()}
+    return {**summary, **to_json(scores), "seconds": seconds, "notes": notes, "refined": refined.to_json()}
 
 
 def _references(job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> evaluation.References:
