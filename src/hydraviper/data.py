@@ -181,6 +181,7 @@ class Recommended:
     rollouts_per_iteration: int = 50
     ucb_scale: float = 4.0
     evaluation_episodes: int = 2000
+    features: str = "plain"  # what trees may ask for: plain, or derived
 
 
 @dataclass(frozen=True)

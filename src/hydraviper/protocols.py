@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from hydraviper.controllers import Controller
 from hydraviper.data import Agent, Derived, InputError, Knowledge, Observations, Recommended, Rollouts, Score, Team
 from hydraviper.geometry import Intersection, RoadMap
 
@@ -201,6 +202,8 @@ class Offers:
     graph: Graph = field(default_factory=Graph)
     drawing: Drawing = field(default_factory=Drawing)
     knowledge: Knowledge = field(default_factory=Knowledge)  # what proofs may rely on: true of every observation
+    # Per agent, the state machine between its choices and the lights of its signal: read by exports and proofs.
+    controllers: tuple[Controller, ...] = ()
     secrets: tuple[str, ...] = ()  # features that agents give away to opponents by acting on them
     notes: tuple[str, ...] = ()  # sentences about this game that every run repeats
     content: str | None = None  # for a game made from files: a hash of all in them that an episode depends on
@@ -241,7 +244,8 @@ def check_game(game: Game) -> None:
 def _check_offers(game: Game) -> None:
     """Refuse offers that do not fit the game's agents."""
     offered, count = offers(game), len(game.agents)
-    for what, per_agent in (("derived features", offered.search.derived), ("phases", offered.graph.served or ())):
+    phases = ("phases", offered.graph.served or ())
+    for what, per_agent in (("derived features", offered.search.derived), phases, ("controllers", offered.controllers)):
         if len(per_agent) not in (0, count):
             raise InputError(f"{game.name} offers {what} for {len(per_agent)} agents, but has {count}.")
     if strangers := [pair for pair in offered.graph.neighbours or () if not all(0 <= i < count for i in pair)]:

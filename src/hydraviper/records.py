@@ -326,6 +326,7 @@ class Counterexample(Record, frozen=True, kw_only=True):
     case: str
     observations: dict[str, dict[str, float]]  # agent -> feature -> value
     actions: dict[str, str]
+    words: str = ""  # the same in a sentence, without what neither the property nor a tree looks at
 
 
 class PropertyAnswer(Record, frozen=True, kw_only=True):

@@ -118,6 +118,7 @@ def settings_for(suits: Recommended, *, train: str = "low", valid: str = "low", 
     budgets = {"low": suits.low, "mid": (suits.high[0] // 2, suits.high[1] // 2), "high": suits.high}
     defaults = {
         "ucb_scale": suits.ucb_scale,
+        "features": suits.features,
         "rollouts_per_iteration": suits.rollouts_per_iteration,
         "train_budget": budgets[train][0],
         "valid_budget": budgets[valid][1],

@@ -59,7 +59,8 @@ class _Plan:
 def _plan(agent: Agent, tree: Tree, icons: Icons | None) -> _Plan:
     """Lay the leaves out evenly, centre parents, and leave each box as much room as its text needs."""
     thresholds = threshold_texts(tree)
-    slot, depth, paths = _slots(agent, tree, thresholds)
+    slot, paths = _slots(agent, tree, thresholds)
+    depth = tree.levels
     leaf = tree.feature == LEAF
     line, padding, apart, least = (16, 15, 10, 62) if tree.leaves <= _NARROW else (11, 8, 7, 42)
     actions = short_actions(agent)
@@ -96,9 +97,9 @@ def _wrap(words: str, width: int) -> list[str]:
     return [line.replace("+ ", "+") for line in textwrap.wrap(words.replace("+", "+ "), width)]
 
 
-def _slots(agent: Agent, tree: Tree, thresholds: Sequence[str]) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Every node's place from left to right (a leaf is one wide), its depth, and the way to it in words."""
-    slot, depth, paths = np.zeros(len(tree)), np.zeros(len(tree), int), ["always"] * len(tree)
+def _slots(agent: Agent, tree: Tree, thresholds: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Every node's place from left to right (a leaf is one wide), and the way to it in words."""
+    slot, paths = np.zeros(len(tree)), ["always"] * len(tree)
     stack, leaves = [0], 0
     while stack:
         node = stack.pop()
@@ -108,12 +109,11 @@ def _slots(agent: Agent, tree: Tree, thresholds: Sequence[str]) -> tuple[np.ndar
         for child, sign in ((int(tree.right[node]), ">"), (int(tree.left[node]), "≤")):
             condition = f"{tree.names(agent)[tree.feature[node]]} {sign} {thresholds[node]}"
             paths[child] = condition if node == 0 else f"{paths[node]}\nand {condition}"
-            depth[child] = depth[node] + 1
             stack.append(child)
     for node in range(len(tree) - 1, -1, -1):  # children stand behind their parent
         if tree.feature[node] != LEAF:
             slot[node] = (slot[tree.left[node]] + slot[tree.right[node]]) / 2
-    return slot, depth, tuple(paths)
+    return slot, tuple(paths)
 
 
 def _edge(tree: Tree, plan: _Plan, parent: int) -> str:

@@ -32,19 +32,18 @@ class Delays:
     """Follows every vehicle of an episode, from the second in which it is due.
 
     What arises between two looks belongs to the signal that the vehicle waited for at the first one, since that
-    signal's choice decided about it. Without `by_signal` nobody asks for that, and only the sums are kept.
+    signal's choice decided about it.
     """
 
-    def __init__(
-        self, library: Any, turns: Mapping[tuple[str, str], int], signals: int, *, by_signal: bool = True
-    ) -> None:
+    def __init__(self, library: Any, turns: Mapping[tuple[str, str], int], signals: int) -> None:
         """`turns` says which signal stands between two edges."""
-        self._library, self._turns, self._signals, self._by_signal = library, turns, signals, by_signal
+        self._library, self._turns, self._signals = library, turns, signals
         self._vehicles: dict[str, _Vehicle] = {}
         self._routes: dict[tuple[str, ...], tuple[int, ...]] = {}  # edges -> the next signal at each of them
         self._arrived: list[str] = []  # since the last look
         self._stops = 0  # of those that arrived
         self._looks = self._stopped = 0
+        self.stopped = np.zeros(signals)  # vehicles that stand at the last look, by the signal that they wait for
         self.due = 0  # vehicles that were due so far
         self.total = 0.0  # their delays, vehicle-seconds
         self.longest_wait = 0.0  # seconds that anybody stood still or waited outside
@@ -54,53 +53,35 @@ class Delays:
         self._arrived += names
 
     def look(self) -> np.ndarray:
-        """The delay that arose since the last look, vehicle-seconds by signal [N]; nobody's is shared by all.
-
-        Without `by_signal`, zeros.
-        """
+        """The delay that arose since the last look, vehicle-seconds by signal [N]; nobody's is shared by all."""
         self._look_at_waits()
-        if not self._by_signal:
-            self._add(self._arrived)
-            self._arrived = []
-            return np.zeros(self._signals)
         arisen = [0.0] * (self._signals + 1)  # the last one is nobody's
         self._look_at_arrived(arisen)
-        self._look_on_the_road(arisen)
+        standing = self._look_on_the_road(arisen)
         self._look_outside(arisen)
         self.total += sum(arisen)
+        self._stopped += sum(standing)
+        self.stopped = np.array(standing[:-1]) + standing[-1] / self._signals
         return np.array(arisen[:-1]) + arisen[-1] / self._signals
 
     def measures(self) -> dict[str, float]:
         """What to tell beside the score, once the episode is over."""
         vehicle, running = self._library.vehicle, self._library.vehicle.getIDList()
-        due, total = self.due, self.total
-        if not self._by_signal:
-            outside = self._library.simulation.getPendingVehicles()
-            due += len(running) + len(outside)
-            total += sum(map(vehicle.getTimeLoss, running)) + sum(map(vehicle.getDepartDelay, (*running, *outside)))
         stops = self._stops + sum(int(vehicle.getParameter(name, _STOPS)) for name in running)
         return {
-            "delay, s": total / max(due, 1),
-            "stops per vehicle": stops / max(due, 1),
+            "delay, s": self.total / max(self.due, 1),
+            "stops per vehicle": stops / max(self.due, 1),
             "stopped vehicles, whole network": self._stopped / max(self._looks, 1),
             "longest wait, s": self.longest_wait,
         }
 
     def _look_at_waits(self) -> None:
-        """Who stands, and how long anybody has waited."""
+        """How long anybody has waited."""
         vehicle, names = self._library.vehicle, self._library.vehicle.getIDList()
         outside = self._library.simulation.getPendingVehicles()
-        self._stopped += sum(map(STANDS.__gt__, map(vehicle.getSpeed, names)))
         self._looks += 1
         waits = (*map(vehicle.getWaitingTime, names), *map(vehicle.getDepartDelay, outside))
         self.longest_wait = max(self.longest_wait, *waits, 0.0)
-
-    def _add(self, arrived: Sequence[str]) -> None:
-        """Add whole trips to the sums."""
-        vehicle = self._library.vehicle
-        self.due += len(arrived)
-        self.total += sum(map(vehicle.getTimeLoss, arrived)) + sum(map(vehicle.getDepartDelay, arrived))
-        self._stops += sum(int(vehicle.getParameter(name, _STOPS)) for name in arrived)
 
     def _look_at_arrived(self, arisen: list[float]) -> None:
         vehicle, known = self._library.vehicle, self._vehicles
@@ -111,12 +92,12 @@ class Delays:
             self._stops += int(vehicle.getParameter(name, _STOPS))
         self._arrived = []
 
-    def _look_on_the_road(self, arisen: list[float]) -> None:
-        """The loop that costs most: SUMO is asked for all vehicles at once."""
+    def _look_on_the_road(self, arisen: list[float]) -> list[int]:
+        """The loop that costs most: SUMO is asked for all vehicles at once. Counts those that stand, by signal."""
         vehicle, known = self._library.vehicle, self._vehicles
-        names = vehicle.getIDList()
-        asked = (vehicle.getTimeLoss, vehicle.getRouteID, vehicle.getRouteIndex)
-        for name, loss, route, index in zip(names, *(map(ask, names) for ask in asked), strict=True):
+        names, standing = vehicle.getIDList(), [0] * len(arisen)
+        asked = (vehicle.getTimeLoss, vehicle.getRouteID, vehicle.getRouteIndex, vehicle.getSpeed)
+        for name, loss, route, index, speed in zip(names, *(map(ask, names) for ask in asked), strict=True):
             trip = known.get(name)
             if trip is None:
                 trip = known[name] = self._new(name, route)
@@ -127,6 +108,8 @@ class Delays:
             delay = trip.outside + loss
             arisen[trip.signal] += delay - trip.delay
             trip.delay, trip.signal = delay, trip.ahead[index]
+            standing[trip.signal] += speed < STANDS
+        return standing
 
     def _look_outside(self, arisen: list[float]) -> None:
         vehicle, known = self._library.vehicle, self._vehicles

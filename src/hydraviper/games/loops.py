@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from hydraviper.controllers import LONGEST_MEMORY
 from hydraviper.data import InputError
 from hydraviper.games import sumo_files
 from hydraviper.games.road_network import Signal
-from hydraviper.games.signal_control import LONGEST_MEMORY
 
 BACK = 40  # metres between the stop line and the loop further back
 FRONT = 2.0  # metres between the stop line and its loop: whoever waits stands on it
@@ -44,7 +44,7 @@ class LoopSight:
         self.file = sumo_files.address(file)  # SUMO has to load it beside the scenario
 
     def features(self, signal: Signal) -> list[str]:
-        """The names of what a signal sees, behind its phases."""
+        """The names of what a signal sees, behind its phases: first who waits, one per lane group."""
         groups = [group.name for group in signal.groups]
         return [f"loop {place} from {group}: {what}" for what in TELLS for place in PLACES for group in groups]
 
@@ -65,11 +65,6 @@ class LoopSight:
         del library
         ways = zip(seen, (np.max, np.sum, np.min), strict=True)
         return np.array([of_all(row[loops]) for row, of_all in ways for loops in self._loops[i]], np.float32)
-
-    def waiting(self, seen: np.ndarray, i: int) -> list[bool]:
-        """Which lane groups of a signal have a vehicle at the stop line."""
-        groups = self._loops[i][: len(self._loops[i]) // len(PLACES)]
-        return [bool(seen[0, loops].max()) for loops in groups]
 
     def _at(
         self, library: Any, lane: str, distance: float, before: Mapping[str, Sequence[str]], whose: str

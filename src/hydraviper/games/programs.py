@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from hydraviper.controllers import Timing, designated
 from hydraviper.games.road_network import LaneDemand, Signal
-from hydraviper.games.signal_control import Timing, designated, yellow_between
+from hydraviper.games.signal_control import yellow_between
 from hydraviper.games.simulation import active_program
 
 OWN, ACTUATED, DELAY_BASED, WEBSTER = -1, -2, -3, -4  # actions; the network's own plan first

@@ -55,6 +55,8 @@ class LaneGroup:
     before: tuple[str, ...]  # lanes further up the same road whose vehicles queue for them
     phases: tuple[int, ...]  # indices of the green phases that let some of them go
     starts: tuple[tuple[str, float], ...] = ()  # of lanes that are longer than the sight, the metre where it begins
+    # The phases that let each of their turns go, those with the same once: those without yielding, where there are any.
+    ways: tuple[tuple[int, ...], ...] = ()
 
     @property
     def in_sight(self) -> tuple[tuple[str, float], ...]:
@@ -76,6 +78,8 @@ class Signal:
     keeps_left: bool = False  # whether people drive on the left
     inside: tuple[str, ...] = ()  # lanes inside the junction
     speed: float = 0.0  # m/s that are allowed on its fastest approach
+    links: tuple[str, ...] = ()  # what each letter of its states is about
+    across: tuple[tuple[str, ...], ...] = ()  # per letter, the lanes inside the junction that it lets vehicles onto
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,8 @@ def _signal(library: Any, name: str) -> Signal:
         _keeps_left(library, links),
         _inside(library, name),
         max(map(library.lane.getMaxSpeed, lanes), default=0.0),
+        tuple(_link_name(index, links, sides) for index in range(len(next(iter(states), "")))),
+        tuple(_across(library, ways) for ways in library.trafficlight.getControlledLinks(name)),
     )
 
 
@@ -162,6 +168,20 @@ def _inside(library: Any, signal: str) -> tuple[str, ...]:
     junctions = {way.rsplit("_", 2)[0] + "_" for way in ways if way.startswith(":")}
     lanes = (lane for lane in library.lane.getIDList() if lane.startswith(tuple(junctions)))
     return tuple(lane for lane in lanes if not re.search(r"_[cw]\d+_\d+$", lane))
+
+
+def _across(library: Any, ways: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
+    """The lanes that lead across a junction; those who yield have a second one, behind where they wait."""
+    lanes = [way for lane, _, way in ways if way and not lane.startswith(":")]
+    for lane in lanes:
+        lanes += [after[4] for after in library.lane.getLinks(lane) if after[4] and after[4] not in lanes]
+    return tuple(lanes)
+
+
+def _link_name(index: int, links: Sequence[Link], sides: Mapping[str, str]) -> str:
+    """What one letter of a signal's states is about, in words and in the names of the network."""
+    own = [link for link in links if link.index == index]
+    return "; ".join(f"{sides[way.lane]}, {way.turn} ({way.lane} to {way.to_lane})" for way in own) or "no vehicles"
 
 
 def _is_green(state: str) -> bool:
@@ -236,10 +256,9 @@ def _numbered(names: Mapping[str, str]) -> dict[str, str]:
 
 def _groups(links: Sequence[Link], sides: Mapping[str, str], greens: Sequence[str]) -> tuple[LaneGroup, ...]:
     own = {lane: [link for link in links if link.lane == lane] for lane in sides}
-    served = {
-        lane: tuple(k for k, state in enumerate(greens) if any(state[link.index] in GREEN for link in ways))
-        for lane, ways in own.items()
-    }
+    goes = {link: tuple(k for k, state in enumerate(greens) if state[link.index] in GREEN) for link in links}
+    first = {link: tuple(k for k in phases if greens[k][link.index] == "G") for link, phases in goes.items()}
+    served = {lane: tuple(sorted({k for link in ways for k in goes[link]})) for lane, ways in own.items()}
     members: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for lane, ways in own.items():
         name = f"{sides[lane]}, {_join(link.turn for link in ways)}"
@@ -252,6 +271,7 @@ def _groups(links: Sequence[Link], sides: Mapping[str, str], greens: Sequence[st
             tuple(dict.fromkeys(link.to_lane for lane in lanes for link in own[lane])),
             (),
             key[1],
+            ways=tuple(dict.fromkeys(first[link] or goes[link] for lane in lanes for link in own[lane])),
         )
         for key, lanes in members.items()
     )

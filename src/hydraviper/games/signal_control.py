@@ -7,46 +7,23 @@ SUMO and reads no clock: it is told of every choice and of every second that pas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from hydraviper.controllers import LONGEST_MEMORY, NONE, Timing, designated, longest_red
 from hydraviper.data import InputError
 from hydraviper.geometry import GREEN
-
-LONGEST_MEMORY = 240  # seconds that are told of a phase that has been red; longer ones count as this
-
-
-@dataclass(frozen=True)
-class Timing:
-    """The seconds that a signal keeps, whatever is chosen."""
-
-    step: int  # between two choices
-    yellow: int
-    all_red: int = 0  # between yellow and the next green, for those that lose or get green
-    min_green: int = 0
-    max_red: int = 0  # a movement with waiting vehicles gets green within it; 0: whenever somebody chooses it
-
-    @property
-    def change(self) -> int:
-        """Seconds from the choice of another phase until it is green."""
-        return self.yellow + self.all_red
-
-    @property
-    def slot(self) -> int:
-        """Seconds from the choice of another phase until the next choice counts."""
-        return max(1, -(-(self.change + self.min_green) // self.step)) * self.step
 
 
 class SignalControl:
     """The lights of one signal, and the memory behind them."""
 
     def __init__(self, greens: Sequence[str], served: np.ndarray, timing: Timing) -> None:
-        """`greens` are the lights of each phase; `served` [phases, groups] tells which lane groups it lets go."""
+        """`greens` are the lights of each phase; `served` [phases, movements] tells what it lets go."""
         self.greens, self.timing = tuple(greens), timing
         self._served = [[bool(goes) for goes in phase] for phase in served]
-        self._phase_of = designated(served)  # the phase that serves a lane group which has waited too long
+        self._phase_of = designated(served)  # the phase that serves a movement which has waited too long
         needed = longest_red(self._phase_of, timing)
         if 0 < timing.max_red < needed:
             raise InputError(
@@ -56,10 +33,11 @@ class SignalControl:
         self.lights = self.greens[0]
         self._goal = 0  # the phase that is green, or becomes green next
         self._until_red = self._until_green = 0  # seconds of yellow, and of yellow and all-red, that are left
+        self._put_off = 0  # seconds that this green has waited for the junction to clear
         self._green_for = timing.min_green
-        self._waited = [0] * len(self._phase_of)  # seconds that each lane group has had vehicles waiting at red
+        self._waited = [0] * len(self._phase_of)  # seconds that each movement has had vehicles waiting at red
         self.red_for = [0] * len(self.greens)  # seconds since each phase was green
-        self.held = self.forced = 0  # how often minimum green and maximum red stepped in
+        self.held = self.forced = self.cleared = 0  # how often minimum green, maximum red and clearance stepped in
 
     def take_over(self, lights: str) -> None:
         """Begin with the lights that somebody else shows."""
@@ -70,7 +48,7 @@ class SignalControl:
         self._waited = [0] * len(self._waited)
 
     def choose(self, phase: int, waiting: Sequence[bool]) -> None:
-        """Choose a phase, knowing which lane groups have waiting vehicles; the rules come first."""
+        """Choose a phase, knowing which movements have waiting vehicles; the rules come first."""
         self._notice(waiting)
         if self._until_green > 0 or self._green_for < self.timing.min_green:
             self.held += phase != self._goal
@@ -80,12 +58,23 @@ class SignalControl:
         if self.greens[allowed] != self.lights:
             self.lights = yellow_between(self.lights, self.greens[allowed])
             self._until_red, self._until_green = self.timing.yellow, self.timing.change
-            self._green_for = 0
+            self._green_for = self._put_off = 0
         self._goal = allowed
         self._settle()
 
-    def tick(self, seconds: int = 1) -> None:
-        """Let a second pass, or several until the lights change next."""
+    def clears_in(self, seconds: int) -> bool:
+        """Whether, after so many seconds, a green is due that would wait for vehicles inside the junction."""
+        return 0 < self._until_green <= seconds and self._put_off < self.timing.clearance
+
+    def tick(self, seconds: int = 1, occupied: bool = False) -> None:
+        """Let a second pass, or several until the lights change next.
+
+        `occupied`: vehicles that had green before are still inside the junction. The next green then waits a second.
+        """
+        if occupied and self.clears_in(seconds):
+            self.cleared += self._put_off == 0
+            self._put_off += 1
+            self._until_green += 1
         if self._until_green > 0:
             self._until_red -= seconds
             self._until_green -= seconds
@@ -119,11 +108,11 @@ class SignalControl:
     def _notice(self, waiting: Sequence[bool]) -> None:
         """Whoever is seen waiting at red for the first time may have waited since the last choice."""
         green = self._served[self._goal] if self._goal != NONE and self._until_green <= 0 else [False] * len(waiting)
-        for group, waits in enumerate(waiting):
-            if not waits or green[group] or self._phase_of[group] == NONE:
-                self._waited[group] = 0
-            elif not self._waited[group]:
-                self._waited[group] = self.timing.step
+        for movement, waits in enumerate(waiting):
+            if not waits or green[movement] or self._phase_of[movement] == NONE:
+                self._waited[movement] = 0
+            elif not self._waited[movement]:
+                self._waited[movement] = self.timing.step
 
     def _overdue(self, phase: int) -> int:
         """The chosen phase, if everybody else who waits can still be served in time after it; else the most urgent.
@@ -132,34 +121,19 @@ class SignalControl:
         every deadline from the next choice on, any phase may be chosen now.
         """
         taken = self.timing.step if phase == self._goal else self.timing.slot
-        oldest: dict[int, int] = {}  # by the phase that will serve them, the longest waiting first
-        for group in sorted(range(len(self._waited)), key=lambda group: -self._waited[group]):
-            if self._waited[group] and not self._served[phase][group]:
-                oldest.setdefault(self._phase_of[group], self._waited[group])
-        for place, waited in enumerate(oldest.values()):
-            if waited + taken + place * self.timing.slot + self.timing.change > self.timing.max_red:
-                return next(iter(oldest))
+        waiting = [movement for movement, waited in enumerate(self._waited) if waited]
+        left = self._in_turn(movement for movement in waiting if not self._served[phase][movement])
+        for place, waited in enumerate(left.values()):
+            if waited + taken + place * self.timing.slot + self.timing.longest_change > self.timing.max_red:
+                return next(iter(self._in_turn(waiting)))
         return phase
 
-
-NONE = -1  # no phase
-
-
-def designated(served: np.ndarray) -> list[int]:
-    """A phase for every lane group [groups], few of them in all; NONE for a group that no phase serves."""
-    phase_of = [NONE] * served.shape[1]
-    left = served.any(axis=0)
-    while left.any():
-        phase = int((served & left).sum(axis=1).argmax())
-        for group in np.flatnonzero(served[phase] & left):
-            phase_of[group] = phase
-        left = left & ~served[phase]
-    return phase_of
-
-
-def longest_red(phase_of: Sequence[int], timing: Timing) -> int:
-    """The least maximum red that can be kept, in seconds: all phases in turn, after a choice that was just missed."""
-    return timing.step + len(set(phase_of) - {NONE}) * timing.slot + timing.change
+    def _in_turn(self, waiting: Iterable[int]) -> dict[int, int]:
+        """The phases that will serve them, each with its longest waiting, the longest first."""
+        oldest: dict[int, int] = {}
+        for movement in sorted(waiting, key=lambda movement: -self._waited[movement]):
+            oldest.setdefault(self._phase_of[movement], self._waited[movement])
+        return oldest
 
 
 def yellow_between(lights: str, green: str) -> str:

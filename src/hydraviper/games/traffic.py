@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hydraviper.controllers import Controller, Timing, designated, longest_red
 from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
 from hydraviper.games import (
     demand,
@@ -32,15 +33,21 @@ from hydraviper.games.loops import LoopSight
 from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Extras, Scenario
 from hydraviper.games.sight import FullSight
-from hydraviper.games.signal_control import SignalControl, Timing, yellow_for
+from hydraviper.games.signal_control import SignalControl, yellow_for
 from hydraviper.games.traffic_options import AUTO, Options
-from hydraviper.geometry import Intersection, RoadMap
+from hydraviper.geometry import GREEN, Intersection, RoadMap
 from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
 from hydraviper.seeding import fraction, is_practice
 
 RECOMMENDED = Recommended(
-    low=(100, 100), high=(1000, 1000), rollouts_per_iteration=10, ucb_scale=4.0, evaluation_episodes=30
+    low=(100, 100),
+    high=(1000, 1000),
+    rollouts_per_iteration=10,
+    ucb_scale=4.0,
+    evaluation_episodes=30,
+    features="derived",
 )
+SLOW = 5.0  # m/s; whoever is slower inside a junction may get in the way of those who have green next
 JAM_MULTIPLE = 3.0  # an episode is jammed if its score is above this many times the best yardstick's median
 
 
@@ -79,6 +86,7 @@ class Traffic:
         if options.detectors == "loops":
             self._loops = LoopSight(self._sumo, signals, road_network.continued(self._sumo, signals))
             self._extras = replace(self._extras, files=(self._loops.file,))
+            self.recommended = replace(recommended, features="plain")  # loops count no queues
         self._sight = self._loops or self._full
         self.agents = tuple(self._agent(i, signal) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
@@ -87,14 +95,14 @@ class Traffic:
         asked_for = demand.read(scenario, begin, begin + length, options.demand * scenario.scale)
         self._nominal = asked_for.due or 1.0
         self.score = self._scored()
-        self._served = served = tuple(_served(signal) for signal in signals)
-        controls = self._controlled()  # what cannot be kept is refused before anybody plays
+        served = tuple(_served(signal) for signal in signals)
+        self._controllers = tuple(map(self._controller, signals))
+        self._controls = self._controlled()  # what cannot be kept is refused before anybody plays
         self._plans: list[list[float]] = [[] for _ in signals]
-        if options.score == "delay":
-            counts = asked_for.turns(self._sumo)
-            for i, signal in enumerate(signals):
-                lanes = road_network.lane_demands(self._sumo, signal, counts)
-                self._plans[i] = programs.webster(lanes, length / 3600, served[i], controls[i].timing)
+        counts = asked_for.turns(self._sumo)
+        for i, signal in enumerate(signals):
+            lanes = road_network.lane_demands(self._sumo, signal, counts)
+            self._plans[i] = programs.webster(lanes, length / 3600, served[i], self._controllers[i].timing)
         self.offers = Offers(
             Scoring(
                 self._yardsticks(),
@@ -105,6 +113,7 @@ class Traffic:
             Search(tuple(map(_differences, self.agents, signals)), costs=self._costs(), varied=options.variation > 0),
             Graph(self.network.neighbours, served),
             Drawing(self._road_map, _intersections(self.agents, signals)),
+            controllers=self._controllers,
             knowledge=traffic_facts.knowledge(self.agents),
             notes=(*_notes(self.network), *_left_out(scenario)),
             content=scenario.content,
@@ -132,7 +141,7 @@ class Traffic:
 
     def _costs(self) -> tuple[tuple[int, ...], ...]:
         """Per signal, its queues: they show at once what a phase did, while its delay arises over several steps."""
-        if self.options.score == "stopped" or self._loops:
+        if self._loops:
             return ()
         queues = ([name.startswith("queue from ") for name in agent.features] for agent in self.agents)
         return tuple(tuple(np.flatnonzero(own).tolist()) for own in queues)
@@ -156,8 +165,6 @@ class Traffic:
         if not self._loops:  # loops count no queues
             rules["longest queue"] = traffic_rules.longest_queue(self.agents, signals)
             rules["max-pressure"] = traffic_rules.max_pressure(self.agents, signals)
-        if self.options.score == "stopped":  # as the paper has it
-            return rules
         rules["actuated"] = left_to(programs.ACTUATED)
         rules["delay-based"] = left_to(programs.DELAY_BASED)
         rules["Webster's plan"] = left_to(programs.WEBSTER)
@@ -181,8 +188,7 @@ class Traffic:
         self._runs = [programs.OWN] * len(self._controls)  # the program that each signal is left to; 0: none
         self._begin = self._time = library.simulation.getTime()
         self._clock = 0
-        paid_by_delay = self.options.score == "delay"
-        self._delays = Delays(library, self._turns, len(self.agents), by_signal=paid_by_delay)
+        self._delays = Delays(library, self._turns, len(self.agents))
         self._paid = np.zeros(len(self.agents))
         if self._loops:
             self._loops.start()
@@ -200,13 +206,8 @@ class Traffic:
         done = self._clock >= self.horizon
         if done:
             self._check_demand()
-        rewards = -self._queues().astype(np.float64) if self.options.score == "stopped" else self._relief(arisen, done)
+        rewards = -self._delays.stopped if self.options.score == "stopped" else self._relief(arisen, done)
         return self._observe(), rewards[None], np.array([done])
-
-    def _queues(self) -> np.ndarray:
-        """Stopped vehicles in sight of each signal [N]."""
-        seen = self._full.look(self._sumo) if self._loops else self._seen
-        return self._full.queues @ self._full.stopped(seen)
 
     def _relief(self, arisen: np.ndarray, done: bool) -> np.ndarray:
         """Rewards [N]: minus the vehicles that each signal delayed, on average over the step.
@@ -228,28 +229,51 @@ class Traffic:
         numbers = _trips(self._sumo) | self._delays.measures() | self._steps_in()
         if self.options.score == "delay":
             del numbers["delay, s"]  # the score itself
+        else:
+            del numbers["stopped vehicles, whole network"]
         return {name: np.array([value]) for name, value in numbers.items()}
 
     def _steps_in(self) -> dict[str, float]:
         """How often the rules of safety had another way than the policy."""
-        held, forced = (sum(getattr(control, name) for control in self._controls) for name in ("held", "forced"))
-        rules = {"changes put off by min_green": (self.options.min_green, held)}
-        rules["phases forced by max_red"] = (self.options.max_red, forced)
-        return {name: float(count) for name, (seconds, count) in rules.items() if seconds}
+        rules = (
+            ("changes put off by min_green", self.options.min_green, "held"),
+            ("phases forced by max_red", self.options.max_red, "forced"),
+            ("changes put off by clearance", self.options.clearance, "cleared"),
+        )
+        return {
+            name: float(sum(getattr(control, count) for control in self._controls))
+            for name, seconds, count in rules
+            if seconds
+        }
 
     def lane_counts(self) -> dict[str, int]:
         """Stopped vehicles (slower than 0.1 m/s) on every lane that the game reads, as far as it is in sight, now."""
         stopped = self._full.stopped(self._full.look(self._sumo)).astype(int).tolist()
         return {part.lane: count for part, count in zip(self._full.stretches, stopped, strict=True)}
 
+    def _controller(self, signal: Signal) -> Controller:
+        """What every policy must keep to at a signal."""
+        options, phases = self.options, len(signal.greens)
+        yellow = yellow_for(signal.speed) if options.yellow == AUTO else int(options.yellow)
+        seconds = options.seconds_per_step, yellow, options.all_red, options.min_green
+        timing = Timing(*seconds, clearance=options.clearance)
+        movements = [(g, way) for g, group in enumerate(signal.groups) for way in group.ways]
+        served = np.array([[phase in way for _, way in movements] for phase in range(phases)])
+        max_red = options.max_red
+        if isinstance(max_red, str):
+            max_red = max(traffic_options.LONGEST_RED, longest_red(designated(served), timing))
+        timing = replace(timing, max_red=max_red)
+        first = phases * (1 + self.options.memory)  # the first features behind these tell of the lane groups' waiting
+        seen_by = tuple(first + g for g, _ in movements)
+        return Controller(signal.greens, signal.links, served, seen_by, timing, bool(options.memory))
+
     def _controlled(self) -> list[SignalControl]:
-        """A controller per signal, fresh."""
-        options, controls = self.options, []
-        for signal, served in zip(self.network.signals, self._served, strict=True):
-            yellow = yellow_for(signal.speed) if options.yellow == AUTO else int(options.yellow)
-            timing = Timing(options.seconds_per_step, yellow, options.all_red, options.min_green, options.max_red)
-            controls.append(SignalControl(signal.greens, served, timing))
-        return controls
+        """A state machine per signal, fresh."""
+        return [SignalControl(one.greens, one.served, one.timing) for one in self._controllers]
+
+    def _waiting(self, i: int) -> list[bool]:
+        """Which movements of a signal have waiting vehicles, as it saw last."""
+        return [self._observed[i][0, feature] > 0 for feature in self._controllers[i].seen_by]
 
     def _show(self, actions: Sequence[int]) -> None:
         """Let every signal choose, and show its lights until the next choice is due."""
@@ -260,26 +284,33 @@ class Traffic:
                 continue
             control, name = self._controls[i], self.network.signals[i].identifier
             before = control.lights
-            control.choose(action, self._sight.waiting(self._seen, i) if self.options.max_red else ())
+            control.choose(action, self._waiting(i) if self.options.max_red else ())
             if control.lights != before or self._runs[i]:
                 show(name, control.lights)
-            playing.append((name, control))
+            playing.append((i, name, control))
             self._runs[i] = 0
         left = self.options.seconds_per_step
         while left > 0:
-            seconds = min([left, *(control.until_change for _, control in playing if control.until_change)])
+            seconds = min([left, *(control.until_change for _, _, control in playing if control.until_change)])
             self._time += seconds
             self._advance(self._time)
             left -= seconds
-            for name, control in playing:
+            for i, name, control in playing:
                 before = control.lights
-                control.tick(seconds)
+                control.tick(seconds, occupied=control.clears_in(seconds) and self._occupied(i, control.lights))
                 if control.lights != before:
                     show(name, control.lights)
         for i, program in enumerate(self._runs):
             if program:
                 lights = self._sumo.trafficlight.getRedYellowGreenState(self.network.signals[i].identifier)
                 self._controls[i].follow(lights, self.options.seconds_per_step)
+
+    def _occupied(self, i: int, lights: str) -> bool:
+        """Whether vehicles whose way in is not green any more are slow inside the junction: others are gone in time."""
+        lane, speed = self._sumo.lane, self._sumo.vehicle.getSpeed
+        ways = zip(lights, self.network.signals[i].across, strict=True)
+        inside = {way for light, lanes in ways if light not in GREEN for way in lanes}
+        return any(speed(name) < SLOW for way in inside for name in lane.getLastStepVehicleIDs(way))
 
     def _leave(self, i: int, program: int) -> None:
         """Leave a signal to a program, at the start to its own."""
@@ -298,7 +329,8 @@ class Traffic:
 
     def _observe(self) -> Observations:
         described = [self._sight.describe(self._sumo, self._seen, i) for i in range(len(self.agents))]
-        return sight.observe(self._controls, bool(self.options.memory), described)
+        self._observed = sight.observe(self._controls, bool(self.options.memory), described)
+        return self._observed
 
     def _check_demand(self) -> None:
         if int(self._sumo.simulation.getParameter("", "stats.vehicles.inserted")) == 0:
@@ -321,21 +353,22 @@ def _served(signal: Signal) -> np.ndarray:
 
 
 def _differences(agent: Agent, signal: Signal) -> tuple[Derived, ...]:
-    """Per two phases, how many more vehicles stand where the first lets them go; what both let go cancels out."""
+    """Per two phases, how many more vehicles the first lets go: those that stand, and all; what both let go cancels."""
     at = {name: k for k, name in enumerate(agent.features)}
-    queues = [at.get(f"queue from {group.name}") for group in signal.groups]
     differences = []
     for a, b in combinations(range(len(signal.greens)), 2):
-        signs = [(a in group.phases) - (b in group.phases) for group in signal.groups]
-        terms = tuple(
-            Term("value", (queue,), sign)
-            for only in (1, -1)
-            for queue, sign in zip(queues, signs, strict=True)
-            if sign == only and queue is not None
-        )
-        if terms:
-            differences.append(Derived(f"queue of phase {a + 1} less phase {b + 1}", terms))
-    return tuple(differences)
+        signs = {group.name: (a in group.phases) - (b in group.phases) for group in signal.groups}
+        for title, kinds in (("queue", ("queue",)), ("vehicles", ("queue", "moving"))):
+            terms = tuple(
+                Term("value", (at[name],), sign)
+                for only in (1, -1)
+                for group, sign in signs.items()
+                for name in (f"{kind} from {group}" for kind in kinds)
+                if sign == only and name in at
+            )
+            if terms:
+                differences.append(Derived(f"{title} of phase {a + 1} less phase {b + 1}", terms))
+    return tuple(dict.fromkeys(differences))
 
 
 def _notes(network: RoadNetwork) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hydraviper.controllers import LONGEST_MEMORY
 from hydraviper.data import Agent, Domain, Fact, Knowledge
-from hydraviper.games.signal_control import LONGEST_MEMORY
 
 
 def knowledge(agents: Sequence[Agent]) -> Knowledge:

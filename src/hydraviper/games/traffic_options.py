@@ -21,9 +21,11 @@ VARIATION = Range(0, 0.9, "it is a share", "somebody has to drive every day")
 ALL_RED = Range(0, 60, "it is in seconds", "nobody drives meanwhile")
 MIN_GREEN = Range(0, 600, "it is in seconds", "a signal has to react")
 MAX_RED = Range(0, 3600, "0 is no limit", "nobody waits for an hour")
+CLEARANCE = Range(0, 60, "0 waits for nobody", "nobody drives meanwhile")
 SCORES = ("delay", "stopped")
 DETECTORS = ("full", "loops")
-AUTO = "auto"  # yellow by the speed that is allowed on a signal's approaches
+AUTO = "auto"  # yellow by the speed that is allowed on a signal's approaches; max_red as below
+LONGEST_RED = 120  # seconds of max_red=auto, where a signal's phases need no more to take turns
 
 
 @dataclass(frozen=True)
@@ -33,29 +35,32 @@ class Options:
     steps: int = 125  # decisions in an episode
     seconds_per_step: int = 20  # between two decisions of a signal
     yellow: int | str = 3  # seconds, or auto
-    reach: int = 0  # metres before the stop line that a signal sees; 0: the last piece of road, however long
+    reach: int = 200  # metres before the stop line that a signal sees; 0: the last piece of road, however long
     moving: int = 1  # 1: a signal also sees the vehicles that roll; 0: only those that stand
-    score: str = "stopped"  # delay: seconds lost per vehicle that was due; stopped: vehicles that stand in sight
+    score: str = "delay"  # delay: seconds lost per vehicle that was due; stopped: vehicles that stand, anywhere
     demand: float = 1.0  # times the traffic of the scenario
     variation: float = 0.0  # share by which demand differs from day to day in the episodes that trees are made by
-    memory: int = 0  # 1: a signal also knows how long its phases have been red, and who stands in its junction
+    memory: int = 1  # 1: a signal also knows how long its phases have been red, and who stands in its junction
     detectors: str = "full"  # full: every vehicle in sight is counted; loops: what induction loops tell
-    min_green: int = 0  # seconds that a phase stays green at least
+    min_green: int = 5  # seconds that a phase stays green at least
     all_red: int = 0  # seconds between yellow and the next green
-    max_red: int = 0  # seconds within which a movement with waiting vehicles gets green; 0: no limit
+    max_red: int | str = AUTO  # seconds within which a movement with waiting vehicles gets green; 0: no limit
+    clearance: int = 10  # seconds that a green waits at most for slow vehicles that are still inside the junction
 
     def __post_init__(self) -> None:
         STEPS.check("steps", self.steps)
         SECONDS_PER_STEP.check("seconds_per_step", self.seconds_per_step)
-        if self.yellow != AUTO and not isinstance(self.yellow, int):
-            raise InputError(f"yellow must be a whole number of seconds or {AUTO}, not {self.yellow!r}.")
-        YELLOW.check("yellow", None if isinstance(self.yellow, str) else self.yellow)
+        for name, range_ in (("yellow", YELLOW), ("max_red", MAX_RED)):
+            value = getattr(self, name)
+            if value != AUTO and not isinstance(value, int):
+                raise InputError(f"{name} must be a whole number of seconds or {AUTO}, not {value!r}.")
+            range_.check(name, None if isinstance(value, str) else value)
         REACH.check("reach", self.reach)
         SWITCH.check("moving", self.moving)
         SWITCH.check("memory", self.memory)
         ALL_RED.check("all_red", self.all_red)
         MIN_GREEN.check("min_green", self.min_green)
-        MAX_RED.check("max_red", self.max_red)
+        CLEARANCE.check("clearance", self.clearance)
         DEMAND.check("demand", self.demand)
         VARIATION.check("variation", self.variation)
         for name, known in (("score", SCORES), ("detectors", DETECTORS)):
@@ -72,14 +77,11 @@ class Options:
 
 
 DEFAULTS = Options()
-# For signals on a street: whoever was due counts, and nobody waits for ever. An episode is an hour.
-OWN_NETWORK = Options(
-    steps=720, seconds_per_step=5, yellow=AUTO, reach=200, score="delay", memory=1, min_green=5, max_red=120
-)
+OWN_NETWORK = Options(steps=720, seconds_per_step=5, yellow=AUTO)  # for signals on a street; an episode is an hour
 # Records that were written before a parameter existed were played with these.
 BEFORE: Mapping[str, Any] = {
     **{"score": "stopped", "demand": 1.0, "variation": 0.0, "memory": 0, "detectors": "full"},
-    **{"min_green": 0, "all_red": 0, "max_red": 0},
+    **{"min_green": 0, "all_red": 0, "max_red": 0, "clearance": 0},
 }
 
 

@@ -71,7 +71,8 @@ def titled(game: str, expert: str) -> str:
 
 def settings_of(arm: Arm, game: Game) -> Settings:
     """The game's own budgets at the arm's levels, and what the arm changes."""
-    settings = settings_for(game.recommended, train=arm.train, valid=arm.valid, **arm.settings)
+    changes = {"features": "plain", **arm.settings}  # as in the paper, whatever suits the game
+    settings = settings_for(game.recommended, train=arm.train, valid=arm.valid, **changes)
     if not arm.per_agent:
         return settings
     agents = sum(map(len, game.teams))

@@ -86,16 +86,8 @@ def explain(agent: Agent, tree: Tree, observation: np.ndarray) -> Explanation:
     observation = single(observation)
     nodes, names = tree.path(observation), tree.names(agent)
     seen = extend(observation[None], tree.derived)[0]
-    path = tuple(
-        Step(
-            node,
-            names[tree.feature[node]],
-            float(seen[tree.feature[node]]),
-            float(tree.threshold[node]),
-            bool(seen[tree.feature[node]] <= tree.threshold[node]),
-        )
-        for node in nodes[:-1]
-    )
+    asked = [(node, tree.feature[node], tree.threshold[node]) for node in nodes[:-1]]
+    path = tuple(Step(node, names[f], float(seen[f]), float(limit), bool(seen[f] <= limit)) for node, f, limit in asked)
     leaf = nodes[-1]
     return Explanation(
         agent.name,

@@ -1,6 +1,5 @@
 """trees.json: versioned, checked against a schema, never pickle."""
 
-import difflib
 import json
 import os
 import reprlib
@@ -16,6 +15,7 @@ import jsonschema
 from jsonschema.exceptions import best_match
 
 from hydraviper.data import UNWRITABLE, Agent, InputError, check_names, naming
+from hydraviper.expressions.names import nearest
 from hydraviper.protocols import Game
 from hydraviper.records import Edit, ScoreRecord, from_json, to_json
 from hydraviper.trees.tree import LEAF, Tree
@@ -93,11 +93,7 @@ def place_of(name: str, names: Sequence[str], missing: str) -> int:
     """The index of a name among names; if it is missing, the error suggests the nearest ones."""
     if name in names:
         return names.index(name)
-    lower = {one.lower(): one for one in reversed(names)}
-    close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3)]
-    others = names if len(names) <= 8 else [*names[:8], "..."]
-    help_ = f"did you mean {' or '.join(map(repr, close))}?" if close else f"choose one of {', '.join(others)}."
-    raise InputError(f"{missing} {shortened(name)}: {help_}")
+    raise InputError(f"{missing} {shortened(name)}: {nearest(name, names)}")
 
 
 def shortened(value: object) -> str:

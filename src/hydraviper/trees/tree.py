@@ -9,7 +9,8 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from hydraviper.data import Agent, Derived, InputError, Term
+from hydraviper.data import Agent, Derived, InputError
+from hydraviper.records import from_json, to_json
 from hydraviper.trees.derived import extend, single
 
 LEAF = -1
@@ -37,12 +38,17 @@ class Tree:
         return len(self.feature)
 
     @property
+    def levels(self) -> np.ndarray:
+        """The number of questions above each node, [nodes]."""
+        levels = np.zeros(len(self), int)
+        for node in np.flatnonzero(self.feature != LEAF):
+            levels[self.left[node]] = levels[self.right[node]] = levels[node] + 1
+        return levels
+
+    @property
     def depth(self) -> int:
         """The number of questions on the longest path."""
-        depths = np.zeros(len(self), int)
-        for node in np.flatnonzero(self.feature != LEAF):
-            depths[self.left[node]] = depths[self.right[node]] = depths[node] + 1
-        return int(depths.max())
+        return int(self.levels.max())
 
     @property
     def leaves(self) -> int:
@@ -105,7 +111,7 @@ class Tree:
             "right": self.right.tolist(),
             "action": self.action.tolist(),
             "counts": self.counts.tolist(),
-        } | ({"derived": [_derived_to_json(feature) for feature in self.derived]} if self.derived else {})
+        } | ({"derived": to_json(self.derived)} if self.derived else {})
 
     @staticmethod
     def from_json(columns: Mapping[str, Any]) -> Tree:
@@ -121,17 +127,7 @@ class Tree:
         for name, what in (("threshold", "threshold"), ("counts", "count")):
             if not np.isfinite(arrays[name]).all():
                 raise InputError(f"a tree has a {what} that is not a number: make the trees again.")
-        return Tree(**arrays, derived=tuple(_derived_from_json(entry) for entry in columns.get("derived", ())))
-
-
-def _derived_to_json(feature: Derived) -> dict[str, Any]:
-    terms = [{"kind": term.kind, "inputs": list(term.inputs), "sign": term.sign} for term in feature.terms]
-    return {"name": feature.name, "terms": terms}
-
-
-def _derived_from_json(entry: Mapping[str, Any]) -> Derived:
-    terms = (Term(term["kind"], tuple(map(int, term["inputs"])), int(term["sign"])) for term in entry["terms"])
-    return Derived(entry["name"], tuple(terms))
+        return Tree(**arrays, derived=from_json(tuple[Derived, ...], columns.get("derived", ()), "a tree"))
 
 
 def in_preorder(

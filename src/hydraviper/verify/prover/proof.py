@@ -133,23 +133,21 @@ def find(
     return result
 
 
+@dataclass
 class _Search:
     """The search for one obligation's violations among some agents' observations."""
 
-    def __init__(
-        self,
-        world: World,
-        obligation: Obligation,
-        trees: Mapping[int, Tree],
-        forbidden: Forbidden,
-        agents: Sequence[int],
-        related: Sequence[int],
-        deadline: Deadline,
-    ) -> None:
-        self.world, self.obligation, self.trees, self.forbidden = world, obligation, trees, forbidden
-        self.agents, self.related, self.deadline = agents, related, deadline
-        self.frame, self.condition, self.facts = encode(world, obligation, agents, trees)
-        self.found: dict[int, np.ndarray] | None = None
+    world: World
+    obligation: Obligation
+    trees: Mapping[int, Tree]
+    forbidden: Forbidden
+    agents: Sequence[int]
+    related: Sequence[int]
+    deadline: Deadline
+    found: dict[int, np.ndarray] | None = None
+
+    def __post_init__(self) -> None:
+        self.frame, self.condition, self.facts = encode(self.world, self.obligation, self.agents, self.trees)
 
     def run(self) -> SearchResult:
         """Divide the world into regions; settle each quickly, then those that are left thoroughly."""
