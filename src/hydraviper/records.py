@@ -209,11 +209,19 @@ class GameIdentity(Record, frozen=True, kw_only=True):
     content: str | None = None
 
 
-class ExpertReference(Record, frozen=True, kw_only=True):
-    """An expert by its hash, and by its file if it does not ship."""
+class Making(Record, frozen=True, kw_only=True):
+    """How a run makes an expert for itself."""
 
-    hash: str
+    minutes: float  # of training, at most
+    episodes: int | None = None  # as many as fitted into them; null until that is known
+
+
+class ExpertReference(Record, frozen=True, kw_only=True):
+    """An expert by its hash, and by its file if it does not ship; one in the run's own folder by its name."""
+
+    hash: str  # empty until it is made
     file: str | None
+    made: Making | None = None  # by the run itself
 
 
 class Recipe(Record, frozen=True, kw_only=True):

@@ -12,14 +12,25 @@ from hydraviper.cli.common import command_line, open_run, out, progress_bar, tel
 from hydraviper.cli.options import number
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
-from hydraviper.records import encode
+from hydraviper.records import Making, encode
 from hydraviper.runs import compare as comparison
 from hydraviper.runs import distil as runs
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs.folder import point_to_latest
-from hydraviper.runs.opening import engine_for, episodes_for, file_of, game_and_expert, variant_named
+from hydraviper.runs.opening import (
+    engine_for,
+    episodes_for,
+    expert_named,
+    file_of,
+    game_and_expert,
+    game_named,
+    is_at_hand,
+    noted,
+    variant_named,
+)
+from hydraviper.runs.own_expert import MINUTES, check_makeable
 from hydraviper.runs.properties import constraints_for
-from hydraviper.settings import PARTITIONS, SEEDS, SELECTIONS, Settings, settings_for
+from hydraviper.settings import EXPERT_MINUTES, PARTITIONS, SEEDS, SELECTIONS, Settings, settings_for
 from hydraviper.variants import VARIANTS
 
 Budget = StrEnum("Budget", "low high")  # the paper's two
@@ -43,6 +54,10 @@ JointActions = Annotated[
 UcbScale = Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")]
 Price = Annotated[str, typer.Option("--price", help="What each constraint costs: each, all or none.")]
 Refine = Annotated[float, typer.Option(help="Seconds of direct search for better trees in the end.")]
+ExpertMinutes = Annotated[
+    float,
+    number("--expert-minutes", EXPERT_MINUTES, "Where no expert is at hand: minutes to make one; 0: the best rule."),
+]
 EngineName = Annotated[str, typer.Option("--engine", help="Where rollouts are played: local.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run's folder; default: a new one in runs/.")]
 Demand = Annotated[str, typer.Option(help="Also play with so many times the traffic, e.g. 0.8,1.0,1.2.")]
@@ -73,6 +88,7 @@ def distill(
     prices: Price = "each",
     refine: Refine = 0.0,
     expert_name: options.ExpertFile = None,
+    expert_minutes: ExpertMinutes = MINUTES,
     engine_name: EngineName = "local",
     workers: options.Workers = options.CORES,
     episodes: options.Episodes = None,
@@ -80,7 +96,12 @@ def distill(
     as_json: options.AsJson = False,
 ) -> None:
     """Distill an expert into small trees, score them on unseen episodes and write a report."""
-    game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)
+    game = game_named(spec)
+    if is_at_hand(game, expert_name):
+        expert = noted(game, expert_named(game, expert_name, workers), tell)
+    else:
+        check_makeable(game)
+        expert = Making(minutes=expert_minutes)
     if engine_name != "local":
         raise InputError(f"there is no engine {engine_name!r}: choose local.")
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
@@ -96,7 +117,7 @@ def distill(
         progress_bar(as_json) as show,
         engine_for(game, workers) as engine,
     ):
-        summary = runs.execute(plan, folder, engine, episodes=count, command=command, progress=show)
+        summary = runs.execute(plan, folder, engine, episodes=count, command=command, progress=show, tell=tell)
     point_to_latest(folder)
     print(encode(summary)) if as_json else print_summary(summary)
 

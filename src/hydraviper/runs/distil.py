@@ -24,6 +24,7 @@ from hydraviper.records import (
     ConstraintsRecord,
     Evaluation,
     Gain,
+    Making,
     Recipe,
     Refinement,
     Selection,
@@ -32,12 +33,12 @@ from hydraviper.records import (
     from_json,
 )
 from hydraviper.refine.records import Refined
-from hydraviper.runs import draw
+from hydraviper.runs import draw, own_expert
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs import price as pricing
-from hydraviper.runs.opening import episodes_for, playing
-from hydraviper.runs.recipe import JOURNAL, claimed, recipe_of, subject
-from hydraviper.runs.run import Run, expert_hash, trees_of
+from hydraviper.runs.opening import Tell, episodes_for, playing
+from hydraviper.runs.recipe import JOURNAL, claimed, recipe_of, rewrite, subject
+from hydraviper.runs.run import EXPERT, Run, expert_hash, read_recipe, trees_of
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
 from hydraviper.trees import file
@@ -56,7 +57,7 @@ class Plan:
     """What a run is made of, before it is run."""
 
     game: Game
-    expert: StoredExpert
+    expert: StoredExpert | Making  # one that is at hand, or how the run makes one for itself
     variant: Variant
     settings: Settings
     expert_file: str | None = None  # None for the one that ships
@@ -85,8 +86,9 @@ def execute(
     progress: Progress = lambda step, done, of: None,
     references: Callable[[], evaluation.References] | None = None,
     shared: Path | None = None,
+    tell: Tell = lambda sentence: None,
 ) -> Summary:
-    """Distil into a claimed folder and evaluate on unseen seeds.
+    """Distil into a claimed folder and evaluate on unseen seeds; make an expert first where none is at hand.
 
     `references` gives the expert's and the yardsticks' rollouts where somebody has them already. `shared` is a folder
     where runs leave their rollouts for one another.
@@ -95,7 +97,8 @@ def execute(
     ledger = Ledger(folder / "ledger.jsonl")
     remembered = _remembered(plan, folder, engine, ledger, shared)
     engine = remembered or engine
-    result = distill(plan.game, plan.expert, plan.settings, plan.variant, engine, ledger, progress, plan.constraints)
+    expert = _expert(plan, folder, engine, ledger, episodes, progress, tell)
+    result = distill(plan.game, expert, plan.settings, plan.variant, engine, ledger, progress, plan.constraints)
     seconds = {"total": time.perf_counter() - start + ledger.seconds_before, **ledger.seconds}
     played = None if references is None else references()
     scores = evaluation.evaluate_profile(plan.game, result.profile, engine, episodes, references=played)
@@ -148,6 +151,35 @@ def _remembered(
         return None
     others = () if shared is None else sorted(shared.glob("*.journal"))
     return RememberedEngine(engine, folder / JOURNAL, subject(plan.game), store.policy_digest, ledger.charge, others)
+
+
+def _expert(
+    plan: Plan, folder: Path, engine: Engine, ledger: Ledger, episodes: int, progress: Progress, tell: Tell
+) -> StoredExpert:
+    """The plan's expert; or one that is made in the folder, or that was made there before the run was interrupted."""
+    if not isinstance(making := plan.expert, Making):
+        return making
+    recipe, path, game = read_recipe(folder) or plan.recipe, folder / EXPERT, plan.game
+    known = None if recipe.expert.made is None else recipe.expert.made.episodes
+
+    def decided(count: int) -> None:  # a run that is resumed trains for as long
+        made = structs.replace(making, episodes=count)
+        rewrite(folder, structs.replace(recipe, expert=structs.replace(recipe.expert, made=made)))
+
+    settings = plan.settings
+    following = settings.rollouts_per_iteration + settings.train_budget + settings.valid_budget
+    following += episodes * (2 + len(offers(game).scoring.yardsticks))
+    ledger.seconds["expert"] = 0.0
+    with ledger.time("expert"):
+        if path.exists():
+            expert = store.load(path, game)
+        else:
+            maker = own_expert.Maker(game, engine, making.minutes, settings.seed, tell, progress, following)
+            expert = maker.make(path, known, decided)
+    recipe = read_recipe(folder) or recipe
+    rewrite(folder, structs.replace(recipe, expert=structs.replace(recipe.expert, hash=expert_hash(expert))))
+    ledger.note(own_expert.how_made(game, expert))
+    return expert
 
 
 def _note_remembered(ledger: Ledger, engine: RememberedEngine) -> None:
@@ -210,7 +242,7 @@ def _constraints(
     if plan.price != "none":
         price = pricing.price(
             plan.game,
-            plan.expert,
+            result.profile.expert,
             result.settings,
             plan.variant,
             engine,

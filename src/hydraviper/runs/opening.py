@@ -39,11 +39,20 @@ def expert_named(game: Game, name: Path | str | None, workers: int = 1) -> Store
 def game_and_expert(spec: str, name: Path | str | None, *, workers: int, tell: Tell) -> tuple[Game, StoredExpert]:
     """The game of a name and its expert."""
     game = game_named(spec)
-    expert = expert_named(game, name, workers)
+    return game, noted(game, expert_named(game, name, workers), tell)
+
+
+def is_at_hand(game: Game, name: Path | str | None) -> bool:
+    """Tell whether an expert is named or ships for a game."""
+    return name is not None or bool(store.all_shipped(game))
+
+
+def noted(game: Game, expert: StoredExpert, tell: Tell) -> StoredExpert:
+    """The expert; the user is told if it was trained for a game with other parameters."""
     trained_with = store.trained_with(expert, game)
     if trained_with != dict(game.parameters):
         tell(f"Note: the expert was trained with {trained_with}, not {dict(game.parameters)}.")
-    return game, expert
+    return expert
 
 
 def is_file(name: Path | str) -> bool:

@@ -68,7 +68,7 @@ def refine(
         earlier = run.trees.made.get("refined")
         searches = [*(earlier if isinstance(earlier, list) else ()), found.to_json()]
         refined = run.changed(found.students, folder, made={"refined": searches}, score=summary.score)
-        _write(refined, summary, folder, expert_file or run.expert_file)
+        _write(refined, summary, folder, expert_file or run.hand_on_expert(folder))
     return refined
 
 

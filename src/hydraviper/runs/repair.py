@@ -91,6 +91,7 @@ def _written(
     settings = None if run.folder is None else run.folder / "settings.json"
     if settings is not None and settings.is_file():
         file.write_whole(folder / "settings.json", settings.read_bytes())
+        run.hand_on_expert(folder)
     if properties is not None:
         file.write_whole(folder / "properties.toml", properties.source)
     file.write_whole(folder / "summary.json", encode(summary, indent=1))

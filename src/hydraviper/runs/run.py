@@ -26,6 +26,8 @@ from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
 from hydraviper.version import __version__
 
+EXPERT = "expert.safetensors"  # in the folder of a run that has an expert of its own
+
 
 def _warn(sentence: str) -> None:
     warnings.warn(sentence, stacklevel=3)
@@ -110,9 +112,17 @@ class Run:
     def expert_file(self) -> str | None:
         """The expert's file that settings.json names, if it is that of the expert that made the trees."""
         recipe = None if self.folder is None else read_recipe(self.folder)
-        if recipe is None or recipe.expert.hash != self.trees.made["expert"]:
+        if self.folder is None or recipe is None or recipe.expert.hash != self.trees.made["expert"]:
             return None
-        return recipe.expert.file
+        return None if recipe.expert.file is None else str((self.folder / recipe.expert.file).resolve())
+
+    def hand_on_expert(self, folder: Path) -> str | None:
+        """The expert's file as settings.json of a run made from this one names it; one of the run's own is copied."""
+        name = self.expert_file
+        if name is None or self.folder is None or Path(name) != (self.folder / EXPERT).resolve():
+            return name
+        file.write_whole(folder / EXPERT, Path(name).read_bytes())
+        return EXPERT
 
     @cached_property
     def summary(self) -> Summary | None:
