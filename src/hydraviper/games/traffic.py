@@ -112,11 +112,9 @@ class Traffic:
     def _agent(self, i: int, signal: Signal) -> Agent:
         greens = range(1, len(signal.greens) + 1)
         memory = [f"phase {k} has been red for, s" for k in greens] if self.options.memory else []
-        return Agent(
-            f"signal-{i + 1}",
-            (*(f"phase {k} is green" for k in greens), *memory, *self._sight.features(signal)),
-            tuple(f"phase {k}: {name}" for k, name in zip(greens, signal.phases, strict=True)),
-        )
+        features = (*(f"phase {k} is green" for k in greens), *memory, *self._sight.features(signal))
+        actions = tuple(f"phase {k}: {name}" for k, name in zip(greens, signal.phases, strict=True))
+        return Agent(f"signal-{i + 1}", features, actions, traffic_facts.values(features))
 
     def _scored(self) -> Score:
         """The score and its weights: times the rewards of an episode, they add up to it."""

@@ -15,8 +15,9 @@ from hydraviper.drawing.pages.words import count, duration
 from hydraviper.drawing.trees import to_svg
 from hydraviper.protocols import Drawing
 from hydraviper.records import Iteration, Summary
+from hydraviper.trees.text import to_text
 from hydraviper.trees.tree import Tree
-from hydraviper.trees.words import percent, size_of, to_text
+from hydraviper.trees.words import percent, size_of
 
 
 def render_report(
