@@ -59,6 +59,25 @@ def test_a_question_says_what_is_true_on_either_side(name, values, threshold, ye
     assert (asked.yes, asked.no) == (yes, no)
 
 
+@pytest.mark.parametrize(
+    ("name", "nought", "subject", "test"),
+    [
+        ("phase 1 is green", "phase 1 is red", "phase 1 is", "red"),
+        ("queue from west", "queue from west is empty", "queue from west", "is empty"),
+        ("moving from west", "moving from west: none", "moving from west:", "none"),
+        ("loop 2: occupied", "loop 2: free", "loop 2:", "free"),
+        ("the light is green", "the light is grey", "the light is", "grey"),
+        ("raining", "", "raining:", "no"),
+        ("raining", "dry", "", "dry"),
+        ("raining", "raining", "", "raining"),  # nobody should, but nothing breaks
+    ],
+)
+def test_a_drawing_shows_what_the_question_is_about_and_then_what_it_asks(name, nought, subject, test):
+    asked = question(name, Values("flag", nought=nought), 0.5)
+    assert (asked.subject, asked.test) == (subject, test)
+    assert asked.yes == (nought or "raining: no")
+
+
 def test_a_question_is_what_the_tree_does():
     """Whatever the words say of a whole number, the comparison with the threshold says as well."""
     draws = np.random.default_rng(0)

@@ -1,5 +1,6 @@
 """What trees ask and what they are told, in the words for each feature's values: counts are whole, a light is red."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -90,11 +91,12 @@ def _nought(name: str, values: Values) -> str:
 
 def _nought_question(name: str, values: Values) -> Question:
     """A question whose answer is yes where a feature is 0; the test is what differs from the feature's name."""
-    words, known = _nought(name, values).split(), name.split()
-    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(words, known, strict=False))))
-    shared = min(shared, len(words) - 1)
+    words = _nought(name, values).strip()
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(words, name, strict=False)))
+    signs = re.match(r"[^\w\s]*\s", words[shared:])  # behind the whole name
+    split = shared + signs.end() if signs else words.rfind(" ", 0, shared) + 1
     no = seen(name, values, 1.0) if values.kind == "flag" else f"{name} > 0"
-    return Question(" ".join(words[:shared]), " ".join(words[shared:]), no)
+    return Question(words[:split].strip(), words[split:], no)
 
 
 def _numbered(name: str, values: Values, text: str) -> str:
