@@ -293,3 +293,15 @@ class Estimate(Struct, frozen=True):
 
     def __str__(self) -> str:
         return format(self)
+
+
+class StreetRecord(Struct, frozen=True, kw_only=True):
+    """What happened on a road into a signal, over some episodes."""
+
+    street: str  # "signal-2 from west (Station Road)"
+    agent: str  # the signal's
+    served: float  # vehicles that passed the signal, per episode
+    mean_wait: float  # seconds that its vehicles lost on the way to the signal, waiting to enter included
+    longest_wait: float  # seconds that anybody stood still or waited to enter, in any episode
+    level_of_service: str | None  # A to F, by the mean wait; null if nobody came
+    outside: float  # vehicles that could not enter behind it, at the end of an episode

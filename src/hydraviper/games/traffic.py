@@ -24,6 +24,7 @@ from hydraviper.games import (
     road_network,
     sight,
     simulation,
+    streets,
     traffic_facts,
     traffic_options,
     traffic_rules,
@@ -34,9 +35,10 @@ from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Extras, Scenario
 from hydraviper.games.sight import FullSight
 from hydraviper.games.signal_control import SignalControl, yellow_for
+from hydraviper.games.streets import StreetDelays
 from hydraviper.games.traffic_options import AUTO, Options
 from hydraviper.geometry import GREEN, Intersection, RoadMap
-from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
+from hydraviper.protocols import Closely, Drawing, Graph, Offers, Policy, Scoring, Search
 
 RECOMMENDED = Recommended(
     low=(100, 100), high=(1000, 1000), rollouts_per_iteration=10, ucb_scale=4.0, evaluation_episodes=30
@@ -81,7 +83,9 @@ class Traffic:
         self._sight = self._loops or self._full
         self.agents = tuple(self._agent(i, signal) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
-        self._turns = road_network.turns(self._sumo, signals)
+        self._streets, self._turns = streets.read(self._sumo, signals)
+        self._owner = np.array([street.signal for street in self._streets])
+        self._watched = False  # whether the next episode is to be followed street by street
         begin, length = self._sumo.simulation.getTime(), options.steps * options.seconds_per_step
         asked_for = demand.read(scenario, begin, begin + length, options.demand * scenario.scale)
         self._nominal = asked_for.due or 1.0
@@ -96,7 +100,17 @@ class Traffic:
                 lanes = road_network.lane_demands(self._sumo, signal, counts)
                 self._plans[i] = programs.webster(lanes, length / 3600, served[i], self._controllers[i].timing)
         self.offers = Offers(
-            Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=options.seconds_per_step / 60),
+            Scoring(
+                self._yardsticks(),
+                jam_multiple=JAM_MULTIPLE,
+                step_minutes=options.seconds_per_step / 60,
+                closely=Closely(
+                    self._watch,
+                    partial(streets.table, self._streets, self.agents),
+                    partial(streets.shown, self.agents),
+                    ("fixed time", "actuated"),
+                ),
+            ),
             Search(costs=self._costs(), derived=tuple(map(_differences, self.agents, signals))),
             Graph(self.network.neighbours, served),
             Drawing(self._road_map, _intersections(self.agents, signals)),
@@ -167,13 +181,23 @@ class Traffic:
         self._runs = [programs.OWN] * len(self._controls)  # the program that each signal is left to; 0: none
         self._begin = self._time = library.simulation.getTime()
         self._clock = 0
-        paid_by_delay = self.options.score == "delay"
-        self._delays = Delays(library, self._turns, len(self.agents), by_signal=paid_by_delay)
+        self._delays = self._followed(library)
         self._paid = np.zeros(len(self.agents))
         if self._loops:
             self._loops.start()
         self._seen = self._sight.look(library)
         return self._observe()
+
+    def _followed(self, library: Any) -> Delays:
+        """What follows the vehicles of an episode, as closely as somebody asked for."""
+        if self._watched:
+            self._watched = False
+            phases = [len(agent.actions) for agent in self.agents]
+            return StreetDelays(library, self._turns, len(self._streets), phases)
+        return Delays(library, self._turns, len(self._streets), by_street=self.options.score == "delay")
+
+    def _watch(self) -> None:
+        self._watched = True
 
     def step(self, actions: np.ndarray) -> tuple[Observations, np.ndarray, np.ndarray]:
         """Show the chosen phases [1, N], after yellow where they change, until the next decision is due."""
@@ -183,6 +207,8 @@ class Traffic:
             self._clock += 1
             self._seen = self._sight.look(self._sumo)
             arisen = self._delays.look()
+            if isinstance(self._delays, StreetDelays):
+                self._delays.look_at(self._controls)
         done = self._clock >= self.horizon
         if done:
             self._check_demand()
@@ -195,12 +221,14 @@ class Traffic:
         return self._full.queues @ self._full.stopped(seen)
 
     def _relief(self, arisen: np.ndarray, done: bool) -> np.ndarray:
-        """Rewards [N]: minus the vehicles that each signal delayed, on average over the step.
+        """Rewards [N]: minus the vehicles that each signal delayed, on average over the step; nobody's are shared.
 
         Weights count on a nominal number of vehicles. At the end of an episode it is known how many were due, and the
         last rewards make up for the difference.
         """
-        rewards = -arisen / self.options.seconds_per_step
+        signals = len(self.agents)
+        by_signal = np.bincount(self._owner, arisen[:-1], signals) + arisen[-1] / signals
+        rewards = -by_signal / self.options.seconds_per_step
         self._paid += rewards
         if done:
             rewards += self._paid * (self._nominal / max(self._delays.due, 1) - 1)

@@ -98,7 +98,9 @@ def execute(
     result = distill(plan.game, plan.expert, plan.settings, plan.variant, engine, ledger, progress, plan.constraints)
     seconds = {"total": time.perf_counter() - start + ledger.seconds_before, **ledger.seconds}
     played = None if references is None else references()
-    scores = evaluation.evaluate_profile(plan.game, result.profile, engine, episodes, references=played)
+    scores = evaluation.evaluate_profile(
+        plan.game, result.profile, engine, episodes, references=played, watch=played is None
+    )
     if remembered is not None:
         _note_remembered(ledger, remembered)
     progress("evaluated", 1, 1)

@@ -220,7 +220,9 @@ def _refine(
     students = file.load(folder).students(game)
     limits = RefineSettings(seconds=job.cell.refine, seed=job.cell.seed)
     refined = refine(game, expert, students, engine, limits)
-    scores = evaluation.evaluate_profile(game, Profile(expert, refined.students), engine, job.cell.episodes)
+    scores = evaluation.evaluate_profile(
+        game, Profile(expert, refined.students), engine, job.cell.episodes, watch=False
+    )
     seconds = {**summary["seconds"], "refine": refined.seconds}
     seconds["total"] += refined.seconds
     notes = [*summary["notes"], refined.sentence()]
