@@ -178,6 +178,7 @@ class Scoring:
     # How long a step takes in the world, if the score of a single step means something; it is then drawn over time.
     step_minutes: float | None = None
     closely: Closely | None = None
+    foremost: tuple[str, ...] = ()  # measures that belong beside the score, before all others
 
 
 @dataclass(frozen=True)

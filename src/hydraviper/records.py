@@ -42,6 +42,7 @@ class ScoreRecord(Outcome, frozen=True, kw_only=True, omit_defaults=True):
     episodes: int = 0
     lower_is_better: bool
     jam_threshold: float | None = None  # the score above which an episode is jammed
+    unit: str | None = None  # where the name does not say it
 
 
 class Course(Record, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from rich.table import Table
 
 from hydraviper.cli.common import out
+from hydraviper.data import Estimate
 from hydraviper.drawing.pages.words import without
 from hydraviper.records import ConstraintsRecord, Outcome, Paired, PropertyPrice, Summary
 
@@ -11,22 +12,27 @@ def print_scores(summary: Summary, trees: bool = True) -> None:
     """A table of who scored what."""
     score = summary.score
     better = "lower" if score.lower_is_better else "higher"
-    out.print(f"\n{summary.game}: {score.name} ({better} is better), {score.episodes:,} unseen episodes")
+    unit = f" in {score.unit}" if score.unit else ""
+    out.print(f"\n{summary.game}: {score.name}{unit} ({better} is better), {score.episodes:,} unseen episodes")
     jams = ("median", "worst", "jammed") if score.jammed is not None else ()
-    table = Table("policy", "mean ± 95 %", *jams)
+    paired = ("trees less this",) if summary.differences else ()  # on the same episodes
+    table = Table("policy", "mean ± 95 %", *jams, *paired)
 
-    def add(name: str, outcome: Outcome, style: str | None = None) -> None:
-        table.add_row(name, str(outcome), *(f"{getattr(outcome, key):.4g}" for key in jams), style=style)
+    def add(name: str, outcome: Outcome, apart: Estimate | None = None, style: str | None = None) -> None:
+        worst = (f"{getattr(outcome, key):.4g}" for key in jams)
+        difference = ("" if apart is None else f"{apart:+.2f}",) if paired else ()
+        table.add_row(name, str(outcome), *worst, *difference, style=style)
 
     if trees:
-        add(f"{summary.settings.get('learner', 'tree')}s ({summary.algorithm})", score, "bold")
+        add(f"{summary.settings.get('learner', 'tree')}s ({summary.algorithm})", score, style="bold")
     if summary.expert is not None:
-        add("expert" if trees else f"expert ({summary.algorithm})", summary.expert)
+        add("expert" if trees else f"expert ({summary.algorithm})", summary.expert, summary.difference)
     for name, outcome in summary.yardsticks.items():
-        add(f"script: {name}", outcome)
+        add(f"script: {name}", outcome, summary.differences.get(name))
     out.print(table)
     if score.jam_threshold is not None:
         out.print(f"jammed: episodes with a {score.name} above {score.jam_threshold:.1f}")
+    print_notes(summary)
     _print_beside(summary, ("trees", "expert") if trees else ("expert",))
 
 
@@ -83,7 +89,6 @@ def print_summary(summary: Summary) -> None:
         f"rollouts: {spent['warmup']} warm-up, {spent['train']} training, {spent['valid']} validation\n"
         f"seconds: {seconds['total']:.2f} ({steps})"
     )
-    print_notes(summary)
     has_trees = summary.settings.get("learner", "tree") == "tree"
     print_files(summary, "trees: {}/trees.json" if has_trees else "score: {}/summary.json", "report: {}/report.html")
 

@@ -21,7 +21,7 @@ from hydraviper.cli.common import (
     progress_bar,
     within,
 )
-from hydraviper.cli.printing import print_files, print_notes, print_refined, print_scores
+from hydraviper.cli.printing import print_files, print_refined, print_scores
 from hydraviper.records import encode
 from hydraviper.refine.records import RefineSettings
 from hydraviper.runs import refine as refining
@@ -71,5 +71,4 @@ def refine(
         return
     print_scores(summary)
     print_refined(summary)
-    print_notes(summary)
     print_files(summary, "trees: {}/trees.json", "report: {}/report.html")

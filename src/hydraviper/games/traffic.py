@@ -43,6 +43,10 @@ from hydraviper.protocols import Closely, Drawing, Graph, Offers, Policy, Scorin
 RECOMMENDED = Recommended(
     low=(100, 100), high=(1000, 1000), rollouts_per_iteration=10, ucb_scale=4.0, evaluation_episodes=30
 )
+FOREMOST = (
+    *("vehicles that could not enter", "longest wait, s", "phases forced by max_red", "changes put off by min_green"),
+    "changes put off by clearance",
+)
 JAM_MULTIPLE = 3.0  # an episode is jammed if its score is above this many times the best yardstick's median
 
 
@@ -110,6 +114,7 @@ class Traffic:
                     partial(streets.shown, self.agents),
                     ("fixed time", "actuated"),
                 ),
+                foremost=FOREMOST,
             ),
             Search(costs=self._costs(), derived=tuple(map(_differences, self.agents, signals))),
             Graph(self.network.neighbours, served),

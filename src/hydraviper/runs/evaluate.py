@@ -8,12 +8,13 @@ import numpy as np
 from msgspec import structs
 
 from hydraviper.algorithm import Distilled
-from hydraviper.data import Estimate, Rollouts
+from hydraviper.data import Estimate, Rollouts, StreetRecord
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.records import Course, Evaluation, Outcome, OverTime, ScoreRecord, Summary
 from hydraviper.rollout import Watched
 from hydraviper.runs.opening import episodes_for, playing
+from hydraviper.runs.remarks import remarks
 from hydraviper.runs.run import Source, opened
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import EPISODES
@@ -37,7 +38,8 @@ def evaluate(
     with playing(game, engine, workers) as engine:
         scores = evaluate_profile(game, profile, engine, episodes_for(game, episodes), seed)
     where = None if path is None else str(path)
-    return Summary(**structs.asdict(scores), game=game.name, algorithm=algorithm, seed=seed, run=where)
+    notes = remarks(game, profile.students, scores)
+    return Summary(**structs.asdict(scores), game=game.name, algorithm=algorithm, seed=seed, run=where, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -110,12 +112,14 @@ def _difference(game: Game, first: Rollouts, second: Rollouts) -> Estimate:
     return Estimate.of(game.score.of(first.returns) - game.score.of(second.returns))
 
 
-def closer_look(game: Game, who: Mapping[str, Rollouts]) -> dict[str, Any]:
-    """What episodes that were watched tell of the game's parts, for an evaluation."""
+def closer_look(
+    game: Game, who: Mapping[str, Rollouts], streets: Mapping[str, tuple[StreetRecord, ...]] | None = None
+) -> dict[str, Any]:
+    """What episodes that were watched tell of the game's parts, for an evaluation; `streets` is known already."""
     closely = offers(game).scoring.closely
     if closely is None:
         return {}
-    streets = {name: closely.streets(played.measures) for name, played in who.items()}
+    streets = {**(streets or {}), **{name: closely.streets(played.measures) for name, played in who.items()}}
     return {
         "streets": {name: table for name, table in streets.items() if table},
         "shown": closely.shown(who["trees"].measures) if "trees" in who else {},
@@ -143,6 +147,7 @@ def score_record(game: Game, rollouts: Rollouts, jam: float | None = None) -> Sc
         episodes=rollouts.episodes,
         lower_is_better=game.score.lower_is_better,
         jam_threshold=jam,
+        unit=game.score.unit if game.score.unit and game.score.unit not in game.score.name else None,
     )
 
 
