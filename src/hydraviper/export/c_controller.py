@@ -22,7 +22,7 @@ def to_c_controllers(trees: TreesFile, controllers: Mapping[str, Controller]) ->
         "HV_FEATURES": max(len(program.agent.features) for program, _ in with_lights),
         "HV_LONGEST_MEMORY": LONGEST_MEMORY,
     }
-    machine = (resources.files(__package__) / "controller.c").read_text(encoding="utf-8").rstrip()
+    machine = (resources.files("hydraviper.export") / "controller.c").read_text(encoding="utf-8").rstrip()
     largest = "enum { " + ", ".join(f"{name} = {size}" for name, size in sizes.items()) + " };"
     parts = [*c.parts_of(trees, agents), largest, machine, *(_signal(*pair) for pair in with_lights)]
     return "\n\n".join(parts) + "\n"

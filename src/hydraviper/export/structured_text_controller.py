@@ -42,7 +42,7 @@ def _block(name: str, program: Program, one: Controller) -> str:
     lines += [f"    (* {k} = {comment(link)} *)" for k, link in enumerate(one.links)]
     lines += ["    goal : INT := -1; (* the phase that is green, or becomes green next; -1: none *)", "END_VAR"]
     lines += [*_constants(one), *_variables(program, one)]
-    machine = (resources.files(__package__) / "controller.st").read_text(encoding="utf-8").rstrip()
+    machine = (resources.files("hydraviper.export") / "controller.st").read_text(encoding="utf-8").rstrip()
     waiting = (f"waiting[{k}] := {words[feature]} > REAL#0.0;" for k, feature in enumerate(one.seen_by))
     machine = machine.replace("{waiting}", "\n".join(f"            {line}" for line in waiting))
     given = (f"{program.inputs[k]} := {value}" for k, value in enumerate(_inputs(one, words)))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.controllers import Controller, Timing
+from hydraviper.controllers import Controller, Timing, longest_red
 from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
 from hydraviper.games import (
     demand,
@@ -88,7 +88,8 @@ class Traffic:
         self.score = self._scored()
         served = tuple(_served(signal) for signal in signals)
         self._controllers = tuple(map(self._controller, signals))
-        self._controls = self._controlled()  # what cannot be kept is refused before anybody plays
+        slowest = max(self._controllers, key=lambda one: longest_red(one.phase_of, one.timing))
+        SignalControl(slowest.greens, slowest.served, slowest.timing)  # refuses what cannot be kept
         self._plans: list[list[float]] = [[] for _ in signals]
         if options.score == "delay":
             counts = asked_for.turns(self._sumo)
