@@ -105,7 +105,8 @@ class Traffic:
         self.score = self._scored()
         served = tuple(_served(signal) for signal in signals)
         self._controllers = tuple(map(self._controller, signals))
-        self._controls = self._controlled()  # what cannot be kept is refused before anybody plays
+        slowest = max(self._controllers, key=lambda one: longest_red(one.phase_of, one.timing))
+        SignalControl(slowest.greens, slowest.served, slowest.timing)  # refuses what cannot be kept
         self._plans: list[list[float]] = [[] for _ in signals]
         counts = asked_for.turns(self._sumo)
         for i, signal in enumerate(signals):

@@ -45,10 +45,10 @@ def repair(
     """
     run = opened(run)
     wanted = read_properties(properties)
-    if wanted is not None and not wanted.properties:
-        raise InputError(f"{properties} has no property to repair: write [[property]] (docs/verify.md).")
     game, students = run.game, run.students
-    obligations = obligations_for(game, wanted, students)
+    obligations = obligations_for(game, wanted, students).of_trees()
+    if not obligations.names:
+        raise InputError(f"{properties} has no property to repair: write a [[property]] of trees (docs/verify.md).")
     refuse_impossible(obligations, students)
     if depth is None:
         deepest = max(tree.depth for tree in run.trees.trees)
