@@ -39,7 +39,7 @@ class Scene:
         derived = offered.search.derived or ((),) * len(game.agents)
         distilled = tuple(sorted(i for team in game.teams for i in team))
         served = f"{game.name} has no signals" if offered.graph.served is None else offered.graph.served
-        controllers = offered.controllers or f"{game.name} has none"
+        controllers = offered.controllers or f"{game.name} has no signals"
         return Scene(game.agents, derived, distilled, served, offered.knowledge, controllers)
 
     @staticmethod
