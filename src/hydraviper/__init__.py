@@ -21,7 +21,7 @@ from hydraviper.kernels import cache as kernel_cache
 
 if TYPE_CHECKING:
     from hydraviper.algorithm import Distilled, distill
-    from hydraviper.data import Agent, Estimate, InputError, JobError, Recommended, Rollouts, Score, Team
+    from hydraviper.data import Agent, Estimate, InputError, JobError, Recommended, Rollouts, Score, Team, Values
     from hydraviper.dataset import Dataset
     from hydraviper.engines.local import LocalEngine
     from hydraviper.experts.local_q import LocalQ, LocalQExpert
@@ -83,6 +83,7 @@ __all__ = [
     "Summary",
     "Team",
     "Tree",
+    "Values",
     "Variant",
     "Verification",
     "__version__",
@@ -109,7 +110,7 @@ __all__ = [
 # Where the names live. They are looked up when first used: the command line must answer Ctrl-C and --version at once.
 _HOMES = {
     "algorithm": ("Distilled", "distill"),
-    "data": ("Agent", "Estimate", "InputError", "JobError", "Recommended", "Rollouts", "Score", "Team"),
+    "data": ("Agent", "Estimate", "InputError", "JobError", "Recommended", "Rollouts", "Score", "Team", "Values"),
     "dataset": ("Dataset",),
     "engines.local": ("LocalEngine",),
     "experts.local_q": ("LocalQ", "LocalQExpert"),

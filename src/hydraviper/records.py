@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from hydraviper.data import Estimate, InputError
+from hydraviper.data import Estimate, InputError, StreetRecord
 
 Plain = bool | int | float | str | None
 Decoded = TypeVar("Decoded")
@@ -43,6 +43,7 @@ class ScoreRecord(Outcome, frozen=True, kw_only=True, omit_defaults=True):
     episodes: int = 0
     lower_is_better: bool
     jam_threshold: float | None = None  # the score above which an episode is jammed
+    unit: str | None = None  # where the name does not say it
 
 
 class Course(Record, frozen=True, kw_only=True):
@@ -72,10 +73,13 @@ class Evaluation(Record, frozen=True, kw_only=True):
     score: ScoreRecord = UNSCORED  # the trees', or the expert's where there are no trees
     expert: Outcome | None = None
     difference: Estimate | None = None  # trees minus expert, episode by episode
+    differences: dict[str, Estimate] = {}  # trees minus each scripted policy, episode by episode
     measures: dict[str, Sides] = {}  # what else the game measures, by name
     yardsticks: dict[str, Outcome] = {}  # scripted policies
     opponents: dict[str, dict[str, Outcome]] = {}  # script of the other side -> trees and expert against it
     over_time: OverTime | None = None
+    streets: dict[str, tuple[StreetRecord, ...]] = {}  # policy -> what happened on each road into a signal
+    shown: dict[str, dict[str, float]] = {}  # agent -> action -> share of the steps at whose end the trees showed it
 
 
 class AtDemand(Evaluation, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from hydraviper.verify.obligations import resolve
 from hydraviper.verify.prover import solver
 from hydraviper.verify.prover.proof import verify
 from hydraviper.verify.scene import Scene
+from hydraviper.verify.verdicts import in_words
 from tests.helpers.command_line import refuses, snapshot
 from tests.helpers.trees import save_constant_trees
 
@@ -126,9 +127,9 @@ def crossing(action_of_b: int) -> tuple[Scene, Tree]:
     """A signal with three movements; its tree looks at one queue only."""
     movements = ("west", "north", "east")
     counts = [f"{what} from {movement}" for what in ("queue", "moving", "pressure") for movement in movements]
-    agent = Agent(
-        "signal-1", ("phase 1 is green", "phase 2 is green", *counts), ("phase 1: west-east", "phase 2: north")
-    )
+    features = ("phase 1 is green", "phase 2 is green", *counts)
+    actions = ("phase 1: west-east", "phase 2: north")
+    agent = Agent("signal-1", features, actions, traffic_facts.values(features))
     columns = [np.array(v) for v in ([3, LEAF, LEAF], [9.5, 0, 0], [1, LEAF, LEAF], [2, LEAF, LEAF])]
     actions = np.array([0, 0, action_of_b])
     tree = Tree(columns[0], columns[1].astype(np.float32), *columns[2:], actions, np.ones((3, 2)))
@@ -141,12 +142,16 @@ def test_a_lone_queue_at_any_signal():
     assert book is not None
     for action, starving in ((1, False), (0, True)):
         scene, tree = crossing(action)
-        lone, heavy = verify(resolve(book, scene), {0: tree})
+        obligations = resolve(book, scene)
+        lone, heavy = verify(obligations, {0: tree})
         assert lone.cases == heavy.cases == 3
         assert lone.holds is not starving
         for example in lone.counterexamples:
             seen = dict(zip(scene.agents[0].features, example.observations[0], strict=True))
             assert seen["queue from north"] >= 10
             assert seen["queue from west"] == seen["queue from east"] == 0
+            words = in_words(obligations, example, {0: tree})
+            assert f"queue from north = {seen['queue from north']:.0f}" in words
+            assert "queue from west is empty" in words
             assert seen["pressure from north"] <= seen["queue from north"]
             assert tree.predict(example.observations[0][None])[0] == 0

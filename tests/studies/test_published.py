@@ -11,6 +11,7 @@ import pytest
 from hydraviper.data import Estimate
 from hydraviper.studies import paper as published
 from hydraviper.studies.clustering import published as clustering
+from hydraviper.studies.resco import published as resco
 from hydraviper.studies.sensitivity import BEST_DEPTH
 
 SECOND = json.loads((Path(__file__).parents[1] / "data" / "published_second.json").read_text())
@@ -85,3 +86,16 @@ def test_tables_agree_with_each_other_but_for_one_interval():
             if full != value:
                 differing.append((game, name, full.mean == value.mean))
     assert differing == [("ingolstadt-corridor", "iviper", True)]
+
+
+def test_resco_figures_are_those_of_its_own_file():
+    """Against a copy that was computed from RESCO's list of every episode, and what the best of them are."""
+    second = json.loads((Path(__file__).parents[1] / "data" / "resco_second.json").read_text())
+    names = {"FIXED": "fixed time"}
+    theirs = {(map_name, names.get(who, who)): pair for map_name, of in second.items() for who, pair in of.items()}
+    ours = {(name, who): tuple(pair) for who, figures in resco.FIGURES.items() for name, pair in figures.items()}
+    assert ours.keys() == theirs.keys()
+    assert all(pair == pytest.approx(theirs[key], abs=0.0051) for key, pair in ours.items())
+    best = {"cologne1": 25.8, "cologne3": 19.4, "cologne8": 20.9, "ingolstadt1": 20.9}
+    best |= {"ingolstadt7": 31.2, "ingolstadt21": 59.6, "grid4x4": 33.0, "arterial4x4": 654.1}
+    assert {name: resco.best(name)[1] for name in resco.MAPS} == pytest.approx(best, abs=0.0501)

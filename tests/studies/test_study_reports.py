@@ -18,17 +18,14 @@ from hydraviper.studies.catalogue import STUDIES
 from hydraviper.studies.cells import (
     Cell,
     ExpertName,
-    ExpertSummary,
-    GameName,
     Machine,
     Result,
-    ScoreSummary,
-    Seconds,
-    Summary,
     Timing,
 )
 from hydraviper.studies.claims import FAILS, FEW, HOLDS
 from hydraviper.studies.design import OURS, PAPERS
+from hydraviper.studies.paper import STOPPED
+from hydraviper.studies.summaries import CriticFit, ExpertSummary, Measured, ScoreSummary, Seconds, Summary
 
 CN, IC = "cooperative-navigation", "ingolstadt-corridor"
 
@@ -36,13 +33,19 @@ CN, IC = "cooperative-navigation", "ingolstadt-corridor"
 def result(study, arm, seed, score, seconds=10.0, game=CN, expert="maddpg", digest="e"):
     levels = {"high": 5000, "mid": 2500, "low": 500}
     settings = Settings(seed=seed, train_budget=levels[arm.train], valid_budget=levels[arm.valid], **arm.settings)
-    cell = Cell(GameName(game, {}), arm.algorithm, settings, ExpertName(expert, digest), 100, refine=arm.refine)
+    named = ExpertName(expert, digest)
+    searched = {"refine": arm.refine, "refine_rollouts": arm.refine_rollouts}
+    cell = Cell(study.identity(game), arm.algorithm, settings, named, 100, **searched)
     signals = tuple(f"signal-{k}" for k in range(1, 8))
     together = arm.settings.get("partition", "none") == "none"
-    jams = {"median": score, "worst": score + 9, "jammed": 1} if game == IC else {}
+    dear = game not in ("cooperative-navigation", "physical-deception")
+    jams = {"median": score, "worst": score + 9, "jammed": 1} if dear else {}
+    stopped = {"trees": Measured(score / 2, 0.5), "expert": Measured(60.0, 0.5)}
     summary = Summary(
-        score=ScoreSummary("penalty", score, 100, lower_is_better=True, **jams),
+        score=ScoreSummary(name="penalty", mean=score, ci95=0.5, episodes=100, lower_is_better=True, **jams),
         expert=ExpertSummary(120.0, 1.0),
+        yardsticks={"fixed time": ExpertSummary(150.0, 2.0, 149.0, 160.0, 0)} if dear else {},
+        measures={STOPPED: stopped} if dear else {},
         rollouts={"warmup": 50, "train": 100, "valid": 100},
         seconds=Seconds(total=seconds, **dict.fromkeys((*rows.STEPS, "refine"), seconds / 4)),
         teams=(signals,) if together else (signals[1::2], signals[::2]),
@@ -204,6 +207,83 @@ def test_published_numbers_stand_beside_the_right_rows():
     assert all(row.published is None for row in made("table1", BASE, game=IC, expert="idqn").rows)
 
 
+def test_corridors_tell_delay_and_beside_it_what_the_paper_counts():
+    told = made("table1", {OURS: 30.0, "maviper": 32.0}, game=IC, expert="mplight")
+    row = next(row for row in told.rows if (row.arm.name, row.arm.level) == (OURS, "high/high"))
+    beside = row.as_published
+    assert row.published is None  # not the delay's
+    assert beside.published == Estimate(19.77, 1.51, 10)
+    assert beside.score.mean == pytest.approx(row.score.mean / 2)
+    assert beside.score_name == f"{STOPPED} (lower is better)"
+    words = report.to_markdown(told)
+    assert f"|  | rollouts | penalty | {STOPPED} | published | seeds | seconds | published seconds |" in words
+    assert "| expert |  | 120.00 ± 1.00 | 60.00 ± 0.50 | 23.01 ± 1.10 |" in words
+    assert f"## {IC}, mplight expert, {STOPPED}: over seeds" in words
+    assert "| fixed time | 150.00 ± 2.00 |  | 149.00 | 160.00 | 0 of 100 |" in words
+    assert "our trees are chosen by delay" in words
+    record = next(one for one in told.records if one.arm == OURS)
+    assert (record.measure, record.measure_expert_mean, record.published) == (STOPPED, 60.0, 19.77)
+    assert record.measure_mean == pytest.approx(record.mean / 2)
+    assert record.measure_low < record.measure_mean < record.measure_high
+    plain = made("table1", BASE)
+    assert {row.as_published for row in plain.rows} == {None}
+    assert {one.measure for one in plain.records} == {None}
+    assert "stopped" not in report.to_markdown(plain)
+
+
+@pytest.mark.slow
+def test_corridors_have_a_figure_for_each_of_the_two():
+    delay, stopped = figures.scores(made("runtime", BASE, game=IC, expert="mplight").rows)
+    assert "published" not in delay.svg
+    assert "published" in stopped.svg
+    assert STOPPED in stopped.caption
+
+
+@pytest.mark.parametrize(("mean", "verdict"), [(18.0, HOLDS), (19.2, FEW), (21.0, FAILS)])
+def test_resco_is_judged_by_the_best_published_figure_in_every_seed(mean, verdict):
+    told = made("resco", {"trees": mean}, game="cologne3", expert="idqn", seeds=3)
+    published, yardsticks = told.findings
+    (claim,) = published.claims
+    assert claim.verdict == verdict
+    assert "19.42 s (MAXWAVE)" in claim.what
+    assert f"{'above' if mean > 19.42 else 'below'}; by seed {mean + 0.4 - 19.42:+.2f} ± 0.50" in claim.numbers
+    assert [(one.what, one.verdict) for one in yardsticks.claims] == [("trees: less delay than fixed time", HOLDS)]
+
+
+def test_resco_shows_everything_that_was_measured_and_published():
+    told = made("resco", {"trees": 20.0, "refined trees": 18.0}, game="cologne3", expert="idqn")
+    words = report.to_markdown(told)
+    assert "| cologne3 | 20.06 ± 0.50 | 18.07 ± 0.50 | 120.00 ± 1.00 (idqn) | 150.00 ± 2.00 (fixed time) |" in words
+    assert "| 19.42 (MAXWAVE) | -1.35 |" in words
+    assert "| RESCO: MAXWAVE | 90.67 |  |  |  | mean of its episodes; the best one 19.42 |" in words
+    assert "| RESCO: IDQN | 23.99 |  |  |  | best episode of the whole training; the last ten 95.54 |" in words
+    assert "| fixed time | 150.00 ± 2.00 | 149.00 | 160.00 | 0 of 100 | on the same episodes |" in words
+    assert "by seed 20.40, 19.70, 20.10, 19.80, 20.30; 500 / 500 rollouts |" in words
+    assert "means over 10 seeds of 10 episodes" not in words  # nothing is the paper's here
+
+
+def test_common_episodes_decide_against_yardsticks_where_they_were_measured():
+    study = STUDIES["resco"]
+    one = result(study, study.arms[0], 0, 20.0, game="cologne3", expert="idqn")
+    summary = structs.replace(one.summary, differences={"fixed time": Measured(-0.4, 0.5)})
+    paired = report.Report.of(study, [structs.replace(one, summary=summary)], 1.0)
+    assert paired.findings[1].claims[0].verdict == FEW
+    assert "0.40 s below; by seed -0.40 ± 0.50" in paired.findings[1].claims[0].numbers
+
+
+@pytest.mark.parametrize(("values", "verdict"), [((0.4, 0.7, None), HOLDS), ((0.1, 0.2, 0.9), FAILS)])
+def test_critics_are_told_beside_the_teams_that_rest_on_them(values, verdict):
+    study = STUDIES["clustering"]
+    own = [
+        structs.replace(result(study, arm, 0, 20.0, game=IC, expert="mplight-joint"), critics=CriticFit(40, values))
+        for arm in study.arms
+    ]
+    told = report.Report.of(study, own, 1.0)
+    assert told.findings[1].verdict == verdict
+    assert f"## {IC}, mplight-joint expert: critics fitted to 40 rollouts" in report.to_markdown(told)
+    assert report.Report.of(study, [structs.replace(one, critics=None) for one in own], 1.0).findings[1].verdict == FEW
+
+
 def test_an_expert_that_was_trained_anew_is_told_apart():
     study = STUDIES["table1"]
     own = [
@@ -211,11 +291,8 @@ def test_an_expert_that_was_trained_anew_is_told_apart():
         for seed in range(2)
         for digest in ("aaaaaaaa", "bbbbbbbb")
     ]
-    assert [row.expert for row in rows.rows_of(study.arms, study.experts, own, 1.0)] == [
-        "maddpg aaaaaa",
-        "maddpg bbbbbb",
-    ]
-    assert rows.rows_of(study.arms, study.experts, own, 0.5) == []
+    assert [row.expert for row in report.Report.of(study, own, 1.0).rows] == ["maddpg aaaaaa", "maddpg bbbbbb"]
+    assert report.Report.of(study, own, 0.5).rows == ()
 
 
 def test_experts_are_told_together_with_intervals_over_experts():

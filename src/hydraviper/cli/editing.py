@@ -18,7 +18,7 @@ from hydraviper.runs.edit import Edited
 from hydraviper.runs.folder import point_to_latest
 from hydraviper.settings import EPISODES
 from hydraviper.trees.edit import Wish
-from hydraviper.trees.words import to_text
+from hydraviper.trees.text import to_text
 
 Agent = Annotated[str | None, typer.Option(help="Whose tree.")]
 Node = Annotated[int | None, typer.Option(help="The node's number, as `show` gives it.")]

@@ -3,6 +3,7 @@
 from rich.table import Table
 
 from hydraviper.cli.common import out
+from hydraviper.data import Estimate
 from hydraviper.drawing.pages.words import without
 from hydraviper.records import ConstraintsRecord, Evaluation, Outcome, Paired, PropertyPrice, Summary
 from hydraviper.runs.evaluate import NEARLY
@@ -21,23 +22,29 @@ def print_scores(summary: Summary, trees: bool = True) -> None:
 def _print_table(summary: Summary, scores: Evaluation, what: str, trees: bool) -> None:
     score = scores.score
     better = "lower" if score.lower_is_better else "higher"
-    out.print(f"\n{what}: {score.name} ({better} is better), {score.episodes:,} unseen episodes")
+    unit = f" in {score.unit}" if score.unit else ""
+    out.print(f"\n{what}: {score.name}{unit} ({better} is better), {score.episodes:,} unseen episodes")
     jams = JAMS if score.jammed is not None else {}
-    table = Table("policy", "mean ± 95 %", *jams.values())
+    paired = ("trees less this",) if scores.differences else ()  # on the same episodes
+    table = Table("policy", "mean ± 95 %", *jams.values(), *paired)
 
-    def add(name: str, outcome: Outcome, style: str | None = None) -> None:
+    def add(name: str, outcome: Outcome, apart: Estimate | None = None, style: str | None = None) -> None:
         numbers = (getattr(outcome, key) for key in jams)
-        table.add_row(name, str(outcome), *("-" if one is None else f"{one:.4g}" for one in numbers), style=style)
+        worst = ("-" if one is None else f"{one:.4g}" for one in numbers)
+        difference = ("" if apart is None else f"{apart:+.2f}",) if paired else ()
+        table.add_row(name, str(outcome), *worst, *difference, style=style)
 
     if trees:
-        add(f"{summary.settings.get('learner', 'tree')}s ({summary.algorithm})", score, "bold")
+        add(f"{summary.settings.get('learner', 'tree')}s ({summary.algorithm})", score, style="bold")
     if scores.expert is not None:
-        add("expert" if trees else f"expert ({summary.algorithm})", scores.expert)
+        add("expert" if trees else f"expert ({summary.algorithm})", scores.expert, scores.difference)
     for name, outcome in scores.yardsticks.items():
-        add(f"script: {name}", outcome)
+        add(f"script: {name}", outcome, scores.differences.get(name))
     out.print(table)
     if (jam := score.jam_threshold) is not None:
         out.print(f"jammed: episodes with a {score.name} above {jam:.1f}; nearly: above {NEARLY * jam:.1f}")
+    if scores is summary:
+        print_notes(summary)
     _print_beside(scores, ("trees", "expert") if trees else ("expert",))
 
 
@@ -94,7 +101,6 @@ def print_summary(summary: Summary) -> None:
         f"rollouts: {spent['warmup']} warm-up, {spent['train']} training, {spent['valid']} validation\n"
         f"seconds: {seconds['total']:.2f} ({steps})"
     )
-    print_notes(summary)
     has_trees = summary.settings.get("learner", "tree") == "tree"
     print_files(summary, "trees: {}/trees.json" if has_trees else "score: {}/summary.json", "report: {}/report.html")
 

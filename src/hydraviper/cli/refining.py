@@ -9,7 +9,7 @@ from hydraviper.cli import options
 from hydraviper.cli.application import app
 from hydraviper.cli.common import command_line, open_run, progress_bar
 from hydraviper.cli.options import number
-from hydraviper.cli.printing import print_files, print_notes, print_refined, print_scores
+from hydraviper.cli.printing import print_files, print_refined, print_scores
 from hydraviper.records import encode
 from hydraviper.refine.records import RefineSettings
 from hydraviper.runs import refine as refining
@@ -55,5 +55,4 @@ def refine(
         return
     print_scores(summary)
     print_refined(summary)
-    print_notes(summary)
     print_files(summary, "trees: {}/trees.json", "report: {}/report.html")

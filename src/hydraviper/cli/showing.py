@@ -14,7 +14,7 @@ from hydraviper.runs import draw
 from hydraviper.runs.edit import in_words
 from hydraviper.runs.opening import game_named
 from hydraviper.trees.file import TreesFile
-from hydraviper.trees.words import to_text
+from hydraviper.trees.text import to_text
 
 ShowFormat = StrEnum("ShowFormat", "text svg dot map queues")
 

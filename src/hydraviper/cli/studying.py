@@ -24,6 +24,7 @@ from hydraviper.studies.check import Checked, recheck
 from hydraviper.studies.conduct import Call, Outcome, conduct
 from hydraviper.studies.planning import Wanted, plan
 from hydraviper.studies.rows import by_game
+from hydraviper.studies.tables import told
 
 PLACES = ("--out", "--adopt", "--figures")  # folders of one machine, of no use to who reads a result elsewhere
 
@@ -110,7 +111,7 @@ def _conduct(call: Call, as_json: bool) -> None:
 
 
 def _check(call: Call, count: int, as_json: bool) -> None:
-    asked = [(cell.game.name, cell.expert.name, arm.key) for cell, arm in call.cells]  # of any scale and seed
+    asked = [(cell.game.key, cell.expert.name, arm.key) for cell, arm in call.cells]  # of any scale and seed
     with _bar(f"{call.study.name} again", as_json) as show:
         checked = recheck(call.folder, asked, count, call.files, call.workers, show)
     _print_checked(call.study.name, checked, call.folder, as_json)
@@ -136,11 +137,13 @@ def _print(outcome: Outcome) -> None:
     report, files = outcome.report, outcome.files
     for (game, expert), rows in by_game(report.rows).items():
         out.print(f"\n{game}, {expert} expert: {rows[0].score_name}")
-        shown = Table("", "rollouts", "score", "seeds", "seconds", "published")
+        measure = [other.measure for row in rows[:1] if (other := row.as_published)]
+        shown = Table("", "rollouts", "score", "seeds", "seconds", *measure, "published")
         for row in rows:
-            published = "" if row.published is None else f"{row.published}"
-            seconds = f"{row.spent().mean:.1f}"
-            shown.add_row(row.name, row.budget, f"{row.score}", str(row.score.count), seconds, published)
+            beside = row.as_published
+            values = [row.name, row.budget, f"{row.score}", str(row.score.count), f"{row.spent().mean:.1f}"]
+            values += [told(beside.score if beside else None)] * len(measure)
+            shown.add_row(*values, told((beside or row).published))
         out.print(shown)
     for finding in report.findings:
         out.print(f"{finding.question} {finding.sentence}")

@@ -20,6 +20,7 @@ from hydraviper.experts.local_q import LocalQExpert, NetworkQ
 from hydraviper.experts.networks import CriticExpert, Network, NetworkExpert
 from hydraviper.profile import Profile
 from hydraviper.protocols import Game, Policy, Student, offers
+from hydraviper.rollout import Watched
 from hydraviper.trees.file import write_whole
 from hydraviper.trees.tree import Tree
 
@@ -297,6 +298,8 @@ def policy_digest(policy: Policy) -> str:
     if isinstance(policy, Profile):
         students = [f"{i}:{_student_digest(tree)}" for i, tree in sorted(policy.students.items())]
         return _hash(" ".join([policy_digest(policy.expert), *students]).encode())
+    if isinstance(policy, Watched):
+        return _hash(f"watched {policy_digest(policy.policy)}".encode())
     if isinstance(policy, Exploring):
         return _hash(f"{policy_digest(policy.policy)} {policy.most!r} {policy.salt}".encode())
     if isinstance(policy, Yardstick):

@@ -38,6 +38,23 @@ def make(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
         raise InputError(f"{name} cannot be made with {options} ({error}): check its parameters.") from None
 
 
+def whole(spec: str) -> tuple[str, dict[str, Any]]:
+    """A game's name and all of its parameters, without making the game."""
+    name, options = read(spec)
+    accepted = inspect.signature((GAMES | FAMILIES)[name]).parameters.items()
+    defaults = {key: each.default for key, each in accepted if each.default is not inspect.Parameter.empty}
+    if name in FILES:
+        options[FILES[name]] = str(traffic_catalogue.place(str(options[FILES[name]])))
+    return name, {**defaults, **options}
+
+
+def titled(name: str, parameters: Mapping[str, Any]) -> str:
+    """A game without its options: `resco:grid4x4`, `cologne-corridor`."""
+    if name not in FAMILIES:
+        return name
+    return f"{name}:{parameters.get(next(iter(inspect.signature(FAMILIES[name]).parameters)))}"
+
+
 def completed(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that a file recorded, with those that did not exist yet as they were played at the time."""
     accepted = inspect.signature((GAMES | FAMILIES)[name]).parameters if name in GAMES | FAMILIES else {}

@@ -24,6 +24,7 @@ from hydraviper.games import (
     road_network,
     sight,
     simulation,
+    streets,
     traffic_facts,
     traffic_options,
     traffic_rules,
@@ -34,9 +35,10 @@ from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Extras, Scenario
 from hydraviper.games.sight import FullSight
 from hydraviper.games.signal_control import SignalControl, yellow_for
+from hydraviper.games.streets import StreetDelays
 from hydraviper.games.traffic_options import AUTO, Options
 from hydraviper.geometry import GREEN, Intersection, RoadMap
-from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
+from hydraviper.protocols import Closely, Drawing, Graph, Offers, Policy, Scoring, Search
 from hydraviper.seeding import fraction, is_practice
 
 RECOMMENDED = Recommended(
@@ -48,6 +50,10 @@ RECOMMENDED = Recommended(
     features="derived",
 )
 SLOW = 5.0  # m/s; whoever is slower inside a junction may get in the way of those who have green next
+FOREMOST = (
+    *("vehicles that could not enter", "longest wait, s", "phases forced by max_red", "changes put off by min_green"),
+    "changes put off by clearance",
+)
 JAM_MULTIPLE = 3.0  # an episode is jammed if its score is above this many times the best yardstick's median
 
 
@@ -90,7 +96,9 @@ class Traffic:
         self._sight = self._loops or self._full
         self.agents = tuple(self._agent(i, signal) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
-        self._turns = road_network.turns(self._sumo, signals)
+        self._streets, self._turns = streets.read(self._sumo, signals)
+        self._owner = np.array([street.signal for street in self._streets])
+        self._watched = False  # whether the next episode is to be followed street by street
         begin, length = self._sumo.simulation.getTime(), options.steps * options.seconds_per_step
         asked_for = demand.read(scenario, begin, begin + length, options.demand * scenario.scale)
         self._nominal = asked_for.due or 1.0
@@ -109,6 +117,13 @@ class Traffic:
                 jam_multiple=JAM_MULTIPLE,
                 step_minutes=options.seconds_per_step / 60,
                 with_demand=self._with_demand,
+                closely=Closely(
+                    self._watch,
+                    partial(streets.table, self._streets, self.agents),
+                    partial(streets.shown, self.agents),
+                    ("fixed time", "actuated"),
+                ),
+                foremost=FOREMOST,
             ),
             Search(tuple(map(_differences, self.agents, signals)), costs=self._costs(), varied=options.variation > 0),
             Graph(self.network.neighbours, served),
@@ -125,11 +140,9 @@ class Traffic:
     def _agent(self, i: int, signal: Signal) -> Agent:
         greens = range(1, len(signal.greens) + 1)
         memory = [f"phase {k} has been red for, s" for k in greens] if self.options.memory else []
-        return Agent(
-            f"signal-{i + 1}",
-            (*(f"phase {k} is green" for k in greens), *memory, *self._sight.features(signal)),
-            tuple(f"phase {k}: {name}" for k, name in zip(greens, signal.phases, strict=True)),
-        )
+        features = (*(f"phase {k} is green" for k in greens), *memory, *self._sight.features(signal))
+        actions = tuple(f"phase {k}: {name}" for k, name in zip(greens, signal.phases, strict=True))
+        return Agent(f"signal-{i + 1}", features, actions, traffic_facts.values(features))
 
     def _scored(self) -> Score:
         """The score and its weights: times the rewards of an episode, they add up to it."""
@@ -188,12 +201,23 @@ class Traffic:
         self._runs = [programs.OWN] * len(self._controls)  # the program that each signal is left to; 0: none
         self._begin = self._time = library.simulation.getTime()
         self._clock = 0
-        self._delays = Delays(library, self._turns, len(self.agents))
+        self._delays = self._followed(library)
         self._paid = np.zeros(len(self.agents))
         if self._loops:
             self._loops.start()
         self._seen = self._sight.look(library)
         return self._observe()
+
+    def _followed(self, library: Any) -> Delays:
+        """What follows the vehicles of an episode, as closely as somebody asked for."""
+        if self._watched:
+            self._watched = False
+            phases = [len(agent.actions) for agent in self.agents]
+            return StreetDelays(library, self._turns, len(self._streets), phases)
+        return Delays(library, self._turns, len(self._streets))
+
+    def _watch(self) -> None:
+        self._watched = True
 
     def step(self, actions: np.ndarray) -> tuple[Observations, np.ndarray, np.ndarray]:
         """Show the chosen phases [1, N], after yellow where they change, until the next decision is due."""
@@ -203,11 +227,19 @@ class Traffic:
             self._clock += 1
             self._seen = self._sight.look(self._sumo)
             arisen = self._delays.look()
+            if isinstance(self._delays, StreetDelays):
+                self._delays.look_at(self._controls)
         done = self._clock >= self.horizon
         if done:
             self._check_demand()
-        rewards = -self._delays.stopped if self.options.score == "stopped" else self._relief(arisen, done)
+        by_delay = self.options.score == "delay"
+        rewards = self._relief(self._by_signal(arisen), done) if by_delay else -self._by_signal(self._delays.stopped)
         return self._observe(), rewards[None], np.array([done])
+
+    def _by_signal(self, by_street: np.ndarray) -> np.ndarray:
+        """What belongs to streets [S + 1] by the signals that they lead into [N]; nobody's is shared by all."""
+        signals = len(self.agents)
+        return np.bincount(self._owner, by_street[:-1], signals) + by_street[-1] / signals
 
     def _relief(self, arisen: np.ndarray, done: bool) -> np.ndarray:
         """Rewards [N]: minus the vehicles that each signal delayed, on average over the step.

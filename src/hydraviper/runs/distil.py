@@ -38,6 +38,7 @@ from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs import price as pricing
 from hydraviper.runs.opening import Tell, episodes_for, playing
 from hydraviper.runs.recipe import JOURNAL, claimed, recipe_of, rewrite, subject
+from hydraviper.runs.remarks import remarks
 from hydraviper.runs.run import EXPERT, Run, expert_hash, read_recipe, trees_of
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
@@ -101,7 +102,9 @@ def execute(
     result = distill(plan.game, expert, plan.settings, plan.variant, engine, ledger, progress, plan.constraints)
     seconds = {"total": time.perf_counter() - start + ledger.seconds_before, **ledger.seconds}
     played = None if references is None else references()
-    scores = evaluation.evaluate_profile(plan.game, result.profile, engine, episodes, references=played)
+    scores = evaluation.evaluate_profile(
+        plan.game, result.profile, engine, episodes, references=played, watch=played is None
+    )
     if remembered is not None:
         _note_remembered(ledger, remembered)
     progress("evaluated", 1, 1)
@@ -226,7 +229,7 @@ def _summary(
             for team, choice in zip(teams, result.choices, strict=True)
         ),
         settings=result.settings.to_json(),
-        notes=tuple(ledger.notes),
+        notes=(*ledger.notes, *remarks(game, result.profile.students, scores)),
         version=__version__,
         expert_hash=expert_hash(result.profile.expert),
         command=command,
@@ -261,12 +264,12 @@ def _constraints(
 def _write(result: Distilled, summary: Summary, folder: Path, constraints: str | None) -> None:
     ledger = result.ledger
     if result.settings.learner != "tree":
-        file.write_whole(folder / "report.html", render_report(summary, ledger=ledger.lines, notes=ledger.notes))
+        file.write_whole(folder / "report.html", render_report(summary, ledger=ledger.lines, notes=summary.notes or ()))
         file.write_whole(folder / "summary.json", encode(summary, indent=1))
         return
     trees = replace(trees_of(result, constraints), score=summary.score)
     file.write_whole(folder / "summary.json", encode(summary, indent=1))
-    page = draw.report(result.game, trees, summary, ledger=ledger.lines, notes=ledger.notes)
+    page = draw.report(result.game, trees, summary, ledger=ledger.lines, notes=summary.notes or ())
     file.write_whole(folder / "report.html", page)
     file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
 

@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from msgspec import structs
 
 from hydraviper.algorithm import Distilled
-from hydraviper.data import Estimate, InputError, Progress, Rollouts
+from hydraviper.data import Estimate, InputError, Progress, Rollouts, StreetRecord
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.records import AtDemand, Course, Evaluation, Outcome, OverTime, ScoreRecord, Summary
+from hydraviper.rollout import Watched
 from hydraviper.runs.opening import engine_for, episodes_for, playing
+from hydraviper.runs.remarks import remarks
 from hydraviper.runs.run import Source, opened
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import DEMAND, EPISODES
@@ -56,6 +59,7 @@ def evaluate(
         busier.append(AtDemand(**structs.asdict(structs.replace(found, over_time=None)), factor=factor))
     where = None if path is None else str(path)
     whole = {"game": game.name, "algorithm": algorithm, "seed": seed, "run": where, "demand": tuple(busier)}
+    whole["notes"] = remarks(game, profile.students, scores)
     return Summary(**structs.asdict(scores), **whole)
 
 
@@ -78,42 +82,79 @@ class References:
     yardsticks: Mapping[str, Rollouts]
 
 
-def play_references(game: Game, expert: Expert, engine: Engine, episodes: int, seed: int = 0) -> References:
-    """Play the expert and the game's yardsticks on the seeds of an evaluation."""
+def play_references(
+    game: Game, expert: Expert, engine: Engine, episodes: int, seed: int = 0, *, watch: bool = False
+) -> References:
+    """Play the expert and the game's yardsticks on the seeds of an evaluation; `watch` those worth a close look."""
     EPISODES.check("--episodes", episodes)
-    seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, episodes)
+    seeds, scoring = rollout_seeds(seed, Purpose.EVALUATE, 0, episodes), offers(game).scoring
+    watched = scoring.closely.beside if watch and scoring.closely else ()
     return References(
         seeds,
         engine.play(Profile(expert), seeds),
-        {name: engine.play(policy, seeds) for name, policy in offers(game).scoring.yardsticks.items()},
+        {
+            name: engine.play(Watched(policy) if name in watched else policy, seeds)
+            for name, policy in scoring.yardsticks.items()
+        },
     )
 
 
 def evaluate_profile(
-    game: Game, profile: Profile, engine: Engine, episodes: int, seed: int = 0, references: References | None = None
+    game: Game,
+    profile: Profile,
+    engine: Engine,
+    episodes: int,
+    seed: int = 0,
+    references: References | None = None,
+    *,
+    watch: bool = True,
 ) -> Evaluation:
-    """Score trees, expert and yardsticks on the same unseen episodes, and the trees against scripted opponents."""
+    """Score trees, expert and yardsticks on the same unseen episodes, and the trees against scripted opponents.
+
+    Where a game can tell of its parts, the trees' episodes are watched for that.
+    """
     students, expert = profile.students, profile.expert
-    references = references or play_references(game, expert, engine, episodes, seed)
+    references = references or play_references(game, expert, engine, episodes, seed, watch=watch)
     teacher, seeds = references.expert, references.seeds
-    trees = engine.play(profile, seeds) if students else teacher
+    trees = engine.play(Watched(profile) if watch else profile, seeds) if students else teacher
     jam, minutes = jam_threshold(game, references), offers(game).scoring.step_minutes
-    difference = None
-    if students:  # on the same episodes, so that their luck is no part of it
-        difference = Estimate.of(game.score.of(trees.returns) - game.score.of(teacher.returns))
     everybody = {**({"trees": trees} if students else {}), "expert": teacher, **references.yardsticks}
     sides = {"trees": trees, "expert": teacher, **references.yardsticks}
+    apart = {name: _difference(game, trees, other) for name, other in sides.items() if students and name != "trees"}
     return Evaluation(
         score=score_record(game, trees, jam),
         expert=outcome(game, teacher, jam),
-        difference=difference,
+        difference=apart.pop("expert", None),
+        differences=apart,
         measures={
-            name: {who: Estimate.of(played.measures[name]) for who, played in sides.items()} for name in trees.measures
+            name: {who: Estimate.of(played.measures[name]) for who, played in sides.items()}
+            for name, values in trees.measures.items()
+            if values.ndim == 1
         },
         yardsticks={name: outcome(game, played, jam) for name, played in references.yardsticks.items()},
         opponents=_against_scripts(game, expert, students, engine, seeds),
         over_time=None if minutes is None else over_time(game, minutes, everybody),
+        **closer_look(game, everybody),
     )
+
+
+def _difference(game: Game, first: Rollouts, second: Rollouts) -> Estimate:
+    """Of two scores on the same episodes, so that their luck is no part of it."""
+    return Estimate.of(game.score.of(first.returns) - game.score.of(second.returns))
+
+
+def closer_look(
+    game: Game, who: Mapping[str, Rollouts], streets: Mapping[str, tuple[StreetRecord, ...]] | None = None
+) -> dict[str, Any]:
+    """What episodes that were watched tell of the game's parts, for an evaluation; `streets` is known already."""
+    closely = offers(game).scoring.closely
+    if closely is None:
+        return {}
+    streets = {**(streets or {}), **{name: closely.streets(played.measures) for name, played in who.items()}}
+    return {
+        "streets": {name: table for name, table in streets.items() if table},
+        "shown": closely.shown(who["trees"].measures) if "trees" in who else {},
+    }
 
 
 def _against_scripts(
@@ -137,6 +178,7 @@ def score_record(game: Game, rollouts: Rollouts, jam: float | None = None) -> Sc
         episodes=rollouts.episodes,
         lower_is_better=game.score.lower_is_better,
         jam_threshold=jam,
+        unit=game.score.unit if game.score.unit and game.score.unit not in game.score.name else None,
     )
 
 

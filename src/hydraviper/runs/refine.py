@@ -18,6 +18,7 @@ from hydraviper.runs.folder import new_folder
 from hydraviper.runs.opening import episodes_for, playing
 from hydraviper.runs.properties import kept_by
 from hydraviper.runs.recipe import recipe_of
+from hydraviper.runs.remarks import remarks
 from hydraviper.runs.run import Run, Source, expert_hash, opened
 from hydraviper.trees import file
 from hydraviper.version import __version__
@@ -60,7 +61,7 @@ def refine(
             seconds=seconds,
             out=str(folder),
             settings=run.trees.made["settings"],
-            notes=(found.sentence(),),
+            notes=(found.sentence(), *remarks(game, found.students, scores)),
             version=__version__,
             expert_hash=expert_hash(expert),
             command=command,

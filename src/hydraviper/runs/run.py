@@ -16,7 +16,7 @@ from hydraviper.algorithm import Distilled
 from hydraviper.data import InputError
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
-from hydraviper.games import catalogue
+from hydraviper.games import catalogue, traffic_facts
 from hydraviper.protocols import Expert, Game
 from hydraviper.records import Iteration, Recipe, ScoreRecord, Summary, decode, from_json
 from hydraviper.runs import trust
@@ -155,7 +155,9 @@ def load_run(
     A file on this machine that only trees.json names is not opened, unless `trust_path` says so or `ask` agrees.
     """
     agree = (lambda question: True) if trust_path else ask
-    return Run(file.load(path), path=Path(path), expert_name=expert, workers=workers, ask=agree, tell=tell)
+    trees = file.load(path)
+    trees = replace(trees, agents=traffic_facts.described(trees.agents))  # older files lack words for 0
+    return Run(trees, path=Path(path), expert_name=expert, workers=workers, ask=agree, tell=tell)
 
 
 def opened(source: Source) -> Run:

@@ -13,6 +13,7 @@ from hydraviper.studies import (
     features,
     learners,
     refined,
+    resco,
     runtime,
     sensitivity,
     table1,
@@ -23,7 +24,7 @@ STUDIES: dict[str, Study] = {
     module.STUDY.name: module.STUDY
     for module in (
         *(table1, budgets, clustering, sensitivity, ablation, runtime),
-        *(baselines, experts, learners, epsilon, features, refined),
+        *(baselines, experts, learners, epsilon, features, refined, resco),
     )
 }
 

@@ -5,6 +5,8 @@
 
 import hashlib
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,18 +18,15 @@ from hydraviper.data import InputError
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
 from hydraviper.records import schema_of
-from hydraviper.settings import Settings
+from hydraviper.settings import ROLLOUTS, Settings
 from hydraviper.studies.design import Arm, settings_of
+from hydraviper.studies.summaries import Amount, Count, CriticFit, Episodes, Rollouts, Summary
 from hydraviper.variants import VARIANTS
 
 BUSY = 0.5  # load beyond a cell's own cores that tells of other work
 LONGEST = 160  # letters of a problem that are told
-
-Number = Annotated[float, Meta(ge=-1e15, le=1e15)]
-Amount = Annotated[float, Meta(ge=0, le=1e15)]
-Positive = Annotated[float, Meta(gt=0, le=1e15)]
-Count = Annotated[int, Meta(ge=1, le=10**6)]
-Episodes = Annotated[int, Meta(ge=1, le=10**15)]
+LEAST_SEARCH = int(ROLLOUTS.least)  # episodes of a search, however small the scale
+MOST_LETTERS = 60  # of a game's title in a file's name
 
 
 class GameName(Struct, frozen=True):
@@ -35,6 +34,16 @@ class GameName(Struct, frozen=True):
 
     name: str
     parameters: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The game without its options."""
+        return catalogue.titled(self.name, self.parameters)
+
+    @property
+    def key(self) -> str:
+        """Equal for equal games."""
+        return json.dumps([self.name, self.parameters], sort_keys=True)
 
 
 class ExpertName(Struct, frozen=True):
@@ -54,6 +63,7 @@ class Cell(Struct, frozen=True):
     episodes: Episodes  # unseen ones, for the score
     scale: Annotated[float, Meta(gt=0, le=1)] = 1.0
     refine: Amount = 0.0  # seconds of direct search over the trees afterwards
+    refine_rollouts: Rollouts = 0  # the same, limited by episodes
 
     def __post_init__(self) -> None:
         if self.algorithm not in VARIANTS:
@@ -61,9 +71,12 @@ class Cell(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """The cell as result files have it."""
-        kind = "refined" if self.refine else "distill"
+        kind = "refined" if self.refine or self.refine_rollouts else "distill"
         settings = self.settings.to_json()  # with defaults that its file did not have
-        return {"kind": kind, **msgspec.to_builtins(self), "settings": settings, "seed": self.seed}
+        values = {"kind": kind, **msgspec.to_builtins(self), "settings": settings, "seed": self.seed}
+        if not self.refine_rollouts:  # keys of cells that are older than it stay as they are
+            del values["refine_rollouts"]
+        return values
 
     @property
     def seed(self) -> int:
@@ -80,11 +93,15 @@ class Cell(Struct, frozen=True):
         """A file's name that people can read and that no other cell has."""
         budget = f"{self.settings.train_budget}-{self.settings.valid_budget}"
         digest = hashlib.sha256(self.key.encode()).hexdigest()[:10]
-        return f"{self.game.name}.{self.expert.name}.{self.algorithm}.{budget}.seed-{self.seed}.{digest}"
+        game = re.sub(r"[^\w.-]+", "-", self.game.title)[-MOST_LETTERS:]  # a title may be a path
+        return f"{game}.{self.expert.name}.{self.algorithm}.{budget}.seed-{self.seed}.{digest}"
 
     @property
     def command(self) -> str:
-        """The call of `distill` that makes the same trees; a scaled cell's warm-up is beyond its options."""
+        """The call of `distill` that makes the same trees; a scaled cell's warm-up is beyond its options.
+
+        A search that is limited by episodes is a second call.
+        """
         spec = self.game.name
         if self.game.parameters:
             spec += ":" + ",".join(f"{name}={value}" for name, value in self.game.parameters.items())
@@ -100,17 +117,22 @@ class Cell(Struct, frozen=True):
         expert = [] if self.expert.name == "maddpg" else [f"--expert {self.expert.name}"]
         refine = [f"--refine {self.refine:g}"] if self.refine else []
         scaled = [] if self.scale == 1 else [f"# {self.settings.rollouts_per_iteration} rollouts per iteration"]
+        if self.refine_rollouts:
+            refine += [f"--out RUN && hydraviper refine RUN --rollouts {self.refine_rollouts} --seed {self.seed}"]
         return " ".join(["hydraviper distill", spec, *expert, *changed, *refine, *scaled])
 
 
-def cell_of(arm: Arm, game: Game, expert: ExpertName, seed: int, scale: float) -> Cell:
-    """The cell of an arm in a game, with an expert and a seed."""
-    settings = replace(settings_of(arm, game), seed=seed)
+def cell_of(
+    arm: Arm, game: Game, expert: ExpertName, seed: int, scale: float, there: Mapping[str, Any] | None = None
+) -> Cell:
+    """The cell of an arm in a game, with an expert and a seed; `there` is what the study changes in this game."""
+    settings = replace(settings_of(arm, game, there or {}), seed=seed)
     episodes = game.recommended.evaluation_episodes
     if scale != 1:
         settings, episodes = _scaled(settings, scale, len(game.agents)), max(10, round(scale * episodes))
     name = GameName(game.name, dict(game.parameters))
-    return Cell(name, arm.algorithm, settings, expert, episodes, scale, arm.refine * scale)
+    rollouts = arm.refine_rollouts and max(LEAST_SEARCH, round(scale * arm.refine_rollouts))
+    return Cell(name, arm.algorithm, settings, expert, episodes, scale, arm.refine * scale, rollouts)
 
 
 def _scaled(settings: Settings, scale: float, agents: int) -> Settings:
@@ -122,50 +144,6 @@ def _scaled(settings: Settings, scale: float, agents: int) -> Settings:
 
 
 # --------------------------------------------------------------------------- results
-
-
-class ScoreSummary(Struct, frozen=True):
-    """The trees' score on unseen episodes."""
-
-    name: str
-    mean: Number
-    episodes: Episodes
-    lower_is_better: bool
-    median: Number | None = None  # this and the next two where a game can jam
-    worst: Number | None = None
-    jammed: Amount | None = None
-
-    def __post_init__(self) -> None:
-        if self.jammed is not None and (self.median is None or self.worst is None):
-            raise ValueError("jammed episodes need a median and a worst one beside them")
-
-
-class ExpertSummary(Struct, frozen=True):
-    """The expert's score on the same episodes."""
-
-    mean: Number
-    ci95: Amount
-
-
-class Seconds(Struct, frozen=True):
-    """Where a run's time went."""
-
-    total: Positive  # without the final evaluation
-    collect: Amount
-    resample: Amount
-    train: Amount
-    select: Amount
-    refine: Amount = 0.0
-
-
-class Summary(Struct, frozen=True):
-    """What reports read of a run's summary (`distill --json`); result files hold all of it."""
-
-    score: ScoreSummary
-    expert: ExpertSummary
-    rollouts: dict[str, Amount]
-    seconds: Seconds
-    teams: tuple[tuple[str, ...], ...]
 
 
 class Timing(Struct, frozen=True):
@@ -199,6 +177,7 @@ class Result(Struct, frozen=True):
     commit: str | None
     machine: Machine
     command: str
+    critics: CriticFit | None = None  # of an expert with joint critics
 
     @property
     def seed(self) -> int:

@@ -100,6 +100,17 @@ def better(scope: str, what: str, row: Row, other: Row) -> Claim:
     return Claim(scope, what, enough(loss, verdict), percent(loss))
 
 
+def every_seed(scope: str, what: str, differences: Sequence[Estimate], unit: str) -> Claim:
+    """Differences that should be below 0, one for each seed with its interval over episodes, are so in every seed."""
+    if not differences:
+        return Claim(scope, what, FEW, "not measured")
+    below, above = (all(one.high < 0 for one in differences), all(one.low >= 0 for one in differences))
+    mean = sum(one.mean for one in differences) / len(differences)
+    words = f"{abs(mean):,.2f} {unit} {'below' if mean < 0 else 'above'}"
+    each = ", ".join(f"{one:+,.2f}" for one in differences)
+    return Claim(scope, what, HOLDS if below else FAILS if above else FEW, f"{words}; by seed {each}")
+
+
 def against_baselines(scope: str, ours: Row, at: Mapping[str, Row], due: bool) -> Iterator[Claim]:
     """A row against each baseline; a baseline that was not run is missed only where it is due."""
     for name in BASELINES:

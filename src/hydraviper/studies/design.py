@@ -27,6 +27,7 @@ class Arm:
     label: str = ""  # its name in tables and figures; default: the algorithm
     group: str = ""  # the series that it belongs to; default: the budget
     refine: float = 0.0  # seconds of direct search over the trees afterwards
+    refine_rollouts: int = 0  # the same, limited by episodes: such a search repeats
     per_agent: bool = False  # every distilled agent has the whole budget; otherwise agents share it
     published_seconds: Estimate | None = None  # where the paper's tables of all studies do not have it
 
@@ -69,9 +70,9 @@ def titled(game: str, expert: str) -> str:
     return game if BETTER_EXPERTS.get(game) == (expert,) else f"{game}, {expert} expert"
 
 
-def settings_of(arm: Arm, game: Game) -> Settings:
-    """The game's own budgets at the arm's levels, and what the arm changes."""
-    changes = {"features": "plain", **arm.settings}  # as in the paper, whatever suits the game
+def settings_of(arm: Arm, game: Game, there: Mapping[str, Any]) -> Settings:
+    """The game's own budgets at the arm's levels, what the study changes `there`, and what the arm changes."""
+    changes = {"features": "plain", **there, **arm.settings}  # plain: as in the paper, whatever suits the game
     settings = settings_for(game.recommended, train=arm.train, valid=arm.valid, **changes)
     if not arm.per_agent:
         return settings

@@ -91,8 +91,16 @@ def style() -> Iterator[None]:
 
 @style()
 def scores(rows: Sequence[Row]) -> list[Drawing]:
-    """For each game and expert, a line per arm: the mean score with its interval, the published one, the expert's."""
-    return [Drawing(titled(game, expert), _scores(game_rows)) for (game, expert), game_rows in by_game(rows).items()]
+    """For each game and expert, a line per arm: the mean score with its interval, the published one, the expert's.
+
+    Where the paper measures something else, a second figure shows that.
+    """
+    drawings = []
+    for (game, expert), game_rows in by_game(rows).items():
+        drawings.append(Drawing(titled(game, expert), _scores(game_rows)))
+        if beside := [other for row in game_rows if (other := row.as_published)]:
+            drawings.append(Drawing(f"{titled(game, expert)}: {beside[0].measure}", _scores(beside)))
+    return drawings
 
 
 def _scores(rows: Sequence[Row]) -> Figure:
@@ -128,7 +136,7 @@ def _scores(rows: Sequence[Row]) -> Figure:
 
 def _span(rows: Sequence[Row]) -> tuple[float, float]:
     """The axis: all of ours and the expert; published values that would dwarf them are left outside."""
-    ours = [rows[0].first.expert.mean]
+    ours = [rows[0].expert_score.mean]
     ours += [end for row in rows for end in (row.score.mean, row.score.low, row.score.high) if isfinite(end)]
     middle, reach = (min(ours) + max(ours)) / 2, max(max(ours) - min(ours), 0.05 * abs(max(ours)), 1e-9)
     theirs = [end for row in rows if (told := row.published) for end in (told.low, told.high)]
@@ -247,7 +255,7 @@ def _interval(
 
 def _expert(axes: Axes, row: Row, vertical: bool) -> None:
     draw = axes.axvline if vertical else axes.axhline
-    draw(row.first.expert.mean, color=EXPERT, ls=(0, (5, 3)), lw=1.2, label="our expert")
+    draw(row.expert_score.mean, color=EXPERT, ls=(0, (5, 3)), lw=1.2, label="our expert")
 
 
 def _legend(axes: Axes, columns: int) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hydraviper.data import InputError
 from hydraviper.experts import store
+from hydraviper.experts.store import StoredExpert
 from hydraviper.games import catalogue
 from hydraviper.studies import expert_files
 from hydraviper.studies.cells import Cell, ExpertName, cell_of
@@ -26,36 +27,52 @@ class Wanted:
 
 
 def plan(study: Study, wanted: Wanted, files: ExpertFiles) -> list[tuple[Cell, Arm]]:
-    """The cells that are wanted, seed by seed, so that a study that is stopped early compares on common seeds."""
+    """The cells that are wanted, seed by seed, so that a study that is stopped early compares on common seeds.
+
+    Within a seed the arms follow one another, since the arms of one game may take rollouts from those before.
+    """
     arms, experts = _arms(study, wanted), _experts(study, wanted)
-    for (game, algorithm), path in files.items():
-        if game not in experts or algorithm not in experts[game]:
-            asked = "; ".join(f"{name}: {', '.join(names)}" for name, names in experts.items())
-            raise InputError(f"{path} is an expert for {game} by {algorithm}, which is not asked for here ({asked}).")
-    games = [catalogue.make(name) for name in experts]
-    named = {
-        game.name: [ExpertName(name, store.digest(expert_files.find(game, name, files))) for name in experts[game.name]]
-        for game in games
+    games = {name: catalogue.make(study.spec(name)) for name in experts}
+    titles = {catalogue.titled(game.name, game.parameters): experts[name] for name, game in games.items()}
+    for (title, algorithm), path in files.items():
+        if title not in titles or (algorithm not in titles[title] and None not in titles[title]):
+            asked = "; ".join(f"{name}: {', '.join(map(_named, names))}" for name, names in experts.items())
+            raise InputError(f"{path} is an expert for {title} by {algorithm}, which is not asked for here ({asked}).")
+    found = {
+        (name, expert): expert_files.find(game, expert, files)
+        for name, game in games.items()
+        for expert in experts[name]
     }
     return [
-        (cell_of(arm, game, expert, seed, wanted.scale), arm)
+        (cell_of(arm, game, _identity(found[name, expert], expert), seed, wanted.scale, study.settings.get(name)), arm)
         for seed in range(wanted.seeds)
-        for game in games
-        for expert in named[game.name]
         for arm in arms
+        for name, game in games.items()
+        for expert in experts[name]
     ]
 
 
-def _experts(study: Study, wanted: Wanted) -> dict[str, list[str]]:
-    """The games that are wanted, each with its experts."""
-    experts: dict[str, list[str]] = {}
+def _identity(expert: StoredExpert, name: str | None) -> ExpertName:
+    return ExpertName(name or str(expert.about.get("algorithm")), store.digest(expert))
+
+
+def _named(expert: str | None) -> str:
+    return expert or "any expert"
+
+
+def _experts(study: Study, wanted: Wanted) -> dict[str, list[str | None]]:
+    """The games that are wanted, each with its experts; None is whichever expert ships."""
+    experts: dict[str, list[str | None]] = {}
     for game in wanted.games or study.games:
         if game not in study.games:
             raise InputError(f"{study.name} has no game {game!r}: choose among {', '.join(study.games)}.")
-        names = study.experts[game]
+        names = study.experts.get(game)
+        if not names:
+            experts[game] = [*(wanted.experts or [None])]
+            continue
         chosen = [name for name in names if wanted.experts is None or name in wanted.experts]
         if chosen:
-            experts[game] = chosen
+            experts[game] = [*chosen]
         elif wanted.games:
             raise InputError(
                 f"{study.name} distils {game} from {' or '.join(names)}, not from {', '.join(wanted.experts or ())}: "

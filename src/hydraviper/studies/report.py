@@ -41,8 +41,8 @@ class Report:
     @staticmethod
     def of(study: Study, results: Sequence[Result], scale: float) -> Report:
         """The report on what is finished."""
-        experts = {game: study.experts[game] for game in study.games}
-        rows = rows_of(study.arms, experts, results, scale)
+        games = {game: study.identity(game) for game in study.games}
+        rows = rows_of(study.arms, games, study.experts, results, scale)
         return Report(study, tuple(rows), tuple(question.answer(rows) for question in study.questions), scale)
 
     @property
@@ -103,7 +103,7 @@ def to_markdown(report: Report) -> str:
     """The report for a repository."""
     parts = [f"# {report.study.title}", report.study.about, *_short_facts(report)]
     parts += [f"**{finding.question}** {_sentence(finding.sentence)}" for finding in report.findings]
-    for part in [*tables.scores(report.rows), *report.further_tables]:
+    for part in [*report.study.scores(report.rows), *report.further_tables]:
         head = [f"| {' | '.join(part.heads)} |", f"|{'---|' * len(part.heads)}"]
         body = [f"| {' | '.join(line)} |" for line in part.lines]
         parts += [f"## {part.title}", "\n".join([*head, *body])]
@@ -119,7 +119,7 @@ def to_html(report: Report) -> str:
     )
     short = "".join(f"<p>{escape(words)}</p>" for words in _short_facts(report))
     body = f"<header><h1>{escape(report.study.title)}</h1><p>{escape(report.study.about)}</p>{short}{answers}</header>"
-    body += "".join(map(_html_table, tables.scores(report.rows)))
+    body += "".join(map(_html_table, report.study.scores(report.rows)))
     if report.rows:
         body += f"<h2>Figures</h2>{_html_figures(report)}"
     body += "".join(map(_html_table, report.further_tables))
@@ -169,11 +169,23 @@ def _facts(report: Report) -> list[str]:
     commits = Counter(map(_commit, every))
     return [
         f"{len(every):,} cells. Means over {count} seeds with 95 % t-intervals; every seed's trees are scored on the "
-        "same unseen episodes as all others of the game. The paper's values are means over 10 seeds of 10 episodes, "
-        'with its own experts. "Comparable" means not worse by more than 5 %, with 95 % confidence, on common seeds.',
+        f"same unseen episodes as all others of the game. {_published(report)}"
+        '"Comparable" means not worse by more than 5 %, with 95 % confidence, on common seeds.',
         _timing(every),
         f"Machine: {'; '.join(machines)}. Commit: {', '.join(commits)}. Made by: {'; '.join(_commands(every))}.",
     ]
+
+
+def _published(report: Report) -> str:
+    """What the paper's values are, if some are shown."""
+    shown = [row for row in report.rows if (row.as_published or row).published]
+    words = "The paper's values are means over 10 seeds of 10 episodes, with its own experts. " if shown else ""
+    if any(row.as_published for row in shown):
+        words += (
+            "On the corridors they are numbers of stopped vehicles, which we count in the whole network; our trees are "
+            "chosen by delay, and answers are judged by it. "
+        )
+    return words
 
 
 def _commit(result: Result) -> str:

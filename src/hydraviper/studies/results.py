@@ -20,6 +20,7 @@ from hydraviper.trees.file import write_whole
 
 FORMAT = "hydraviper-study-1"
 ARCHIVE = "cells.jsonl"
+LEFT_OUT = ("over_time",)
 RUNNING = "running"  # a folder for what is only needed until no cell is missing
 
 
@@ -134,8 +135,9 @@ def _content(path: Path) -> bytes:
 
 
 def write(folder: Path, cell: Cell, document: dict[str, Any]) -> Result:
-    """Add a finished cell."""
-    text = json.dumps(document)
+    """Add a finished cell, without what is large in its summary and read by no report."""
+    summary = {name: value for name, value in document["summary"].items() if name not in LEFT_OUT}
+    text = json.dumps({**document, "summary": summary})
     result = cells.decode(text.encode())
     write_whole(_file(folder, cell), text)
     return result

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from msgspec import Struct
@@ -10,8 +11,9 @@ from msgspec import Struct
 from hydraviper.data import Estimate
 from hydraviper.settings import Settings
 from hydraviper.studies import paper, statistics
-from hydraviper.studies.cells import Result, Summary
+from hydraviper.studies.cells import GameName, Result
 from hydraviper.studies.design import PAPER_EXPERTS, Arm
+from hydraviper.studies.summaries import Summary
 
 STEPS = {"collect": "training rollouts", "resample": "resampling", "train": "tree training", "select": "validation"}
 
@@ -24,11 +26,28 @@ class Row:
     expert: str
     arm: Arm
     results: tuple[Result, ...]  # at least one
+    measure: str = ""  # what is told in place of the score; less of it is better
 
     @property
     def scores(self) -> dict[int, float]:
-        """The trees' mean score by seed."""
-        return {result.seed: result.score for result in self.results}
+        """The trees' mean score by seed, or what is told in its place."""
+        if not self.measure:
+            return {result.seed: result.score for result in self.results}
+        found = {result.seed: result.summary.measured(self.measure, "trees") for result in self.results}
+        return {seed: value.mean for seed, value in found.items() if value is not None}
+
+    @property
+    def expert_score(self) -> Estimate:
+        """The expert's score, or what is told in its place, on the same episodes."""
+        if self.measure:
+            return self.first.measured(self.measure, "expert") or Estimate(math.nan, math.nan)
+        return self.first.expert.estimate
+
+    @property
+    def as_published(self) -> Self | None:
+        """The row in what the paper measures, if that is not the score and was measured as well."""
+        other = replace(self, measure=paper.MEASURES.get(self.game, ""))
+        return other if other.measure and other.scores and math.isfinite(other.expert_score.mean) else None
 
     @property
     def score(self) -> Estimate:
@@ -61,12 +80,12 @@ class Row:
     @property
     def lower_is_better(self) -> bool:
         """Which way is better."""
-        return self.first.score.lower_is_better
+        return bool(self.measure) or self.first.score.lower_is_better
 
     @property
     def score_name(self) -> str:
-        """The score, and which way is better."""
-        return f"{self.first.score.name} ({'lower' if self.lower_is_better else 'higher'} is better)"
+        """The score, or what is told in its place, and which way is better."""
+        return f"{self.measure or self.first.score.name} ({'lower' if self.lower_is_better else 'higher'} is better)"
 
     @property
     def episodes(self) -> int:
@@ -91,9 +110,9 @@ class Row:
 
     @property
     def published(self) -> Estimate | None:
-        """The paper's score for it."""
-        arm = self.arm
-        return paper.score(self.game, arm.algorithm, arm.train, arm.valid) if self._is_published else None
+        """What the paper has for it, if the row tells the same."""
+        arm, told = self.arm, self.measure == paper.MEASURES.get(self.game, "")
+        return paper.score(self.game, arm.algorithm, arm.train, arm.valid) if told and self._is_published else None
 
     @property
     def published_seconds(self) -> Estimate | None:
@@ -113,32 +132,38 @@ class Row:
     def _is_published(self) -> bool:
         """Whether it is an algorithm as the paper has it, with the paper's c, whichever the selection."""
         best, default, settings = paper.BEST_UCB_SCALE.get(self.game), Settings().to_json(), dict(self.arm.settings)
-        if settings.pop("ucb_scale", best) != best or self.arm.refine or self.arm.per_agent:
+        searched = self.arm.refine or self.arm.refine_rollouts
+        if settings.pop("ucb_scale", best) != best or searched or self.arm.per_agent:
             return False
         changed = {name for name, value in settings.items() if value != default[name]}
         return self.of_the_paper and changed <= {"selection"}
 
 
 def rows_of(
-    arms: Sequence[Arm], experts: Mapping[str, Sequence[str]], results: Iterable[Result], scale: float
+    arms: Sequence[Arm],
+    games: Mapping[str, GameName],
+    experts: Mapping[str, Sequence[str]],
+    results: Iterable[Result],
+    scale: float,
 ) -> list[Row]:
-    """Rows in the order of games, their experts and arms; results of another scale or arm are left out."""
+    """Rows in the order of games, their experts and arms; results of another scale, game or arm are left out."""
     groups: dict[tuple[str, str, str, str], list[Result]] = {}
     for result in results:
         if result.cell.scale == scale:
             cell = result.cell
-            groups.setdefault((cell.game.name, cell.expert.name, cell.expert.hash, result.arm), []).append(result)
+            groups.setdefault((cell.game.key, cell.expert.name, cell.expert.hash, result.arm), []).append(result)
     hashes: dict[tuple[str, str], set[str]] = {}
     for game, expert, digest, _ in groups:
         hashes.setdefault((game, expert), set()).add(digest)
     rows = []
-    for game, names in experts.items():
-        for expert in names:
-            digests = sorted(hashes.get((game, expert), ()))
+    for game, key in ((name, identity.key) for name, identity in games.items()):
+        found = sorted(expert for one, expert in hashes if one == key)
+        for expert in experts.get(game) or found:
+            digests = sorted(hashes.get((key, expert), ()))
             for digest in digests:
                 name = expert if len(digests) == 1 else f"{expert} {digest[:6]}"  # an expert that was trained anew
                 for arm in arms:
-                    if arm_results := groups.get((game, expert, digest, arm.key)):
+                    if arm_results := groups.get((key, expert, digest, arm.key)):
                         by_seed = sorted(arm_results, key=lambda result: result.seed)
                         rows.append(Row(game, name, arm, tuple(by_seed)))
     return rows
@@ -199,13 +224,19 @@ class RowRecord(Struct, frozen=True):
     worse_by: float | None
     worse_by_low: float | None
     worse_by_high: float | None
+    measure: str | None  # what `published` tells, where it is not the score; the next four are ours of it
+    measure_mean: float | None
+    measure_low: float | None
+    measure_high: float | None
+    measure_expert_mean: float | None
 
 
 def record(reference: str, row: Row, rows: Iterable[Row]) -> RowRecord:
     """A row as plain values, compared with the reference arm."""
     score, seconds, other = row.score, row.spent(), reference_of(reference, row, rows)
     loss = worsening(row, other) if other else Estimate(math.nan, math.nan, 0)
-    published, published_seconds = row.published, row.published_seconds
+    beside, published_seconds = row.as_published, row.published_seconds
+    published, measured = (beside or row).published, beside.score if beside else None
     return RowRecord(
         game=row.game,
         expert=row.expert,
@@ -220,7 +251,7 @@ def record(reference: str, row: Row, rows: Iterable[Row]) -> RowRecord:
         seeds=score.count,
         episodes=row.episodes,
         lower_is_better=row.lower_is_better,
-        expert_mean=row.first.expert.mean,
+        expert_mean=row.expert_score.mean,
         seconds=seconds.mean,
         seconds_ci95=_finite(seconds.ci95),
         rollouts=row.rollouts,
@@ -231,6 +262,11 @@ def record(reference: str, row: Row, rows: Iterable[Row]) -> RowRecord:
         worse_by=_finite(loss.mean),
         worse_by_low=_finite(loss.low),
         worse_by_high=_finite(loss.high),
+        measure=beside.measure if beside else None,
+        measure_mean=measured.mean if measured else None,
+        measure_low=_finite(measured.low) if measured else None,
+        measure_high=_finite(measured.high) if measured else None,
+        measure_expert_mean=_finite(beside.expert_score.mean) if beside else None,
     )
 
 

@@ -42,6 +42,7 @@ from hydraviper.studies.results import RUNNING
 from hydraviper.trees import file
 from hydraviper.variants import VARIANTS
 
+SEARCHED = "search.journal"  # rollouts of a search under way
 CellProgress = Callable[[int, int, float | None], None]  # cells done, of how many, seconds left if they can be told
 Attempt = tuple[float | None, str | None]  # seconds, None if another process has the cell; what went wrong
 
@@ -139,14 +140,14 @@ class Clock:
         self._waiting = {id(job): job for job in jobs}
         self._seen: dict[tuple[str, str], list[float]] = {}  # (game, arm) -> seconds of its cells
         for result in earlier:
-            self._seen.setdefault((result.cell.game.name, result.arm), []).append(result.timing.wall)
+            self._seen.setdefault((result.cell.game.title, result.arm), []).append(result.timing.wall)
 
     def finished(self, job: Job, seconds: float | None) -> None:
         """Take note of a cell; one without seconds is another process's."""
         self.done += 1
         self._waiting.pop(id(job))
         if seconds is not None:
-            self._seen.setdefault((job.cell.game.name, job.arm), []).append(seconds)
+            self._seen.setdefault((job.cell.game.title, job.arm), []).append(seconds)
 
     def again(self, jobs: Sequence[Job]) -> None:
         """These have to be run here after all."""
@@ -160,7 +161,7 @@ class Clock:
         everything = [seconds for arm in self._seen.values() for seconds in arm]
 
         def expected(job: Job) -> float:
-            seconds = self._seen.get((job.cell.game.name, job.arm), everything)
+            seconds = self._seen.get((job.cell.game.title, job.arm), everything)
             return sum(seconds) / len(seconds)
 
         return sum(map(expected, self._waiting.values())) / self._at_once
@@ -176,7 +177,7 @@ def execute(job: Job) -> Result:
         raise InputError(f"the {cell.expert.name} expert for {game.name} has changed since the study was planned.")
     with _scratch(job) as folder, LocalEngine(catalogue.maker(game), job.workers) as engine:
         summary = _distill(folder, job, game, expert, engine)
-        if cell.refine:
+        if cell.refine or cell.refine_rollouts:
             summary = _refine(folder, job, game, expert, engine, summary)
     timing = Timing(job.alone, job.workers, round(load, 2), time.perf_counter() - start)
     document = {
@@ -188,6 +189,8 @@ def execute(job: Job) -> Result:
         "machine": msgspec.to_builtins(provenance.machine()),
         "command": job.command,
     }
+    if "fit" in expert.about:
+        document["critics"] = expert.about["fit"]
     return results.write(job.folder, cell, document)
 
 
@@ -205,10 +208,15 @@ def _distill(folder: Path, job: Job, game: Game, expert: StoredExpert, engine: L
     cell = job.cell
     plan = runs.Plan(game, expert, VARIANTS[cell.algorithm], cell.settings)
     references = None if offers(game).compiled else lambda: _references(job, game, expert, engine)
-    seed = f"rollouts-{game.name}-{cell.expert.hash}-{cell.seed}"
-    shared = job.folder / RUNNING / seed if job.shares else None
+    shared = job.folder / RUNNING / f"rollouts-{_digest(cell.game.key, cell.expert.hash, cell.seed)}"
     summary = runs.execute(
-        plan, folder, engine, episodes=cell.episodes, command=cell.command, references=references, shared=shared
+        plan,
+        folder,
+        engine,
+        episodes=cell.episodes,
+        command=cell.command,
+        references=references,
+        shared=shared if job.shares else None,
     )
     return {**to_json(summary), "out": None}
 
@@ -217,22 +225,43 @@ def _refine(
     folder: Path, job: Job, game: Game, expert: StoredExpert, engine: LocalEngine, summary: dict[str, Any]
 ) -> dict[str, Any]:
     """Search for better trees; the score is theirs, and the search's seconds are counted."""
+    cell, dear = job.cell, not offers(game).compiled
     students = file.load(folder).students(game)
-    limits = RefineSettings(seconds=job.cell.refine, seed=job.cell.seed)
-    refined = refine(game, expert, students, engine, limits)
-    scores = evaluation.evaluate_profile(game, Profile(expert, refined.students), engine, job.cell.episodes)
-    seconds = {**summary["seconds"], "refine": refined.seconds}
-    seconds["total"] += refined.seconds
+    limits = RefineSettings(seconds=cell.refine or None, rollouts=cell.refine_rollouts or None, seed=cell.seed)
+    before: list[float] = []  # seconds of rollouts that were played before the cell was interrupted
+    # a search that is limited by seconds does not repeat, so nothing could be remembered
+    remembers = dear and limits.seconds is None
+    searching = _remembered(folder / SEARCHED, game, engine, before.append) if remembers else engine
+    refined = refine(game, expert, students, searching, limits)
+    scores = evaluation.evaluate_profile(
+        game,
+        Profile(expert, refined.students),
+        engine,
+        cell.episodes,
+        references=_references(job, game, expert, engine) if dear else None,
+        watch=False,
+    )
+    seconds = {**summary["seconds"], "refine": refined.seconds + sum(before)}
+    seconds["total"] += seconds["refine"]
     notes = [*summary["notes"], refined.sentence()]
     return {**summary, **to_json(scores), "seconds": seconds, "notes": notes, "refined": refined.to_json()}
 
 
 def _references(job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> evaluation.References:
-    """The expert and the yardsticks on the unseen episodes, played by one of the cells for all."""
-    path = job.folder / RUNNING / f"{game.name}-{job.cell.expert.hash}.journal"
+    """The expert and the yardsticks on the unseen episodes, played by one of the game's cells for all."""
+    path = job.folder / RUNNING / f"references-{_digest(job.cell.game.key)}.journal"
     with results.locked(path.with_suffix(".lock")):  # the others wait rather than play the same
-        remembered = RememberedEngine(engine, path, runs.subject(game), store.policy_digest)
-        return evaluation.play_references(game, expert, remembered, job.cell.episodes)
+        return evaluation.play_references(game, expert, _remembered(path, game, engine), job.cell.episodes)
+
+
+def _remembered(
+    path: Path, game: Game, engine: LocalEngine, charge: Callable[[float], None] = lambda seconds: None
+) -> RememberedEngine:
+    return RememberedEngine(engine, path, runs.subject(game), store.policy_digest, charge)
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def _attempt(job: Job) -> Attempt:

@@ -2,7 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from hydraviper.games import catalogue
+from hydraviper.studies import tables
+from hydraviper.studies.cells import GameName
 from hydraviper.studies.claims import Question
 from hydraviper.studies.design import OURS, PAPER_EXPERTS, Arm
 from hydraviper.studies.figures import Drawing
@@ -21,8 +25,20 @@ class Study:
     arms: tuple[Arm, ...]
     questions: tuple[Question, ...] = ()
     figures: tuple[Callable[[Sequence[Row]], list[Drawing]], ...] = ()  # beside scores, which every study has
+    scores: Callable[[Sequence[Row]], list[Table]] = tables.scores  # the first tables
     tables: tuple[Callable[[Sequence[Row]], list[Table]], ...] = ()  # beside scores, seeds and jams
-    games: tuple[str, ...] = GAMES
+    games: tuple[str, ...] = GAMES  # as tables name them
+    specs: Mapping[str, str] = field(default_factory=dict)  # what such a name means, if it is no game of the catalogue
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by game, what differs from the defaults
+    # By game, the names of its experts; a game without one is distilled from whichever expert ships.
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: PAPER_EXPERTS)
     reference: str = OURS  # the arm that others of its group and budget are compared with on common seeds
     timed: bool = False  # runtime is measured: one cell at a time
+
+    def spec(self, game: str) -> str:
+        """A game of the study with its parameters, as the catalogue reads it."""
+        return self.specs.get(game, game)
+
+    def identity(self, game: str) -> GameName:
+        """A game of the study with all of its parameters."""
+        return GameName(*catalogue.whole(self.spec(game)))

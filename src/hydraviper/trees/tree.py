@@ -9,7 +9,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from hydraviper.data import Agent, Derived, InputError
+from hydraviper.data import Agent, Derived, InputError, Values
 from hydraviper.records import from_json, to_json
 from hydraviper.trees.derived import extend, single
 
@@ -100,6 +100,17 @@ class Tree:
     def names(self, agent: Agent) -> tuple[str, ...]:
         """What it can ask for: the agent's features, then the derived ones."""
         return (*agent.features, *(feature.name for feature in self.derived))
+
+    def values(self, agent: Agent) -> tuple[Values, ...]:
+        """The values of what it can ask for, in the order of `names`; sums of whole numbers are whole."""
+        plain = agent.values or (Values(),) * len(agent.features)
+        derived = []
+        for feature in self.derived:
+            counted = all(plain[k].kind != "real" for term in feature.terms for k in term.inputs)
+            whole = counted and all(term.kind != "distance" for term in feature.terms)
+            own = all(plain[k].own for term in feature.terms for k in term.inputs)
+            derived.append(Values("whole" if whole else "real", own=own))
+        return (*plain, *derived)
 
     def to_json(self) -> dict[str, Any]:
         """Plain columns, for `trees.json`."""

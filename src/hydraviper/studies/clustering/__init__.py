@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from hydraviper.settings import PARTITIONS
-from hydraviper.studies.claims import Claim, Question, not_worse, quicker, scope_of
+from hydraviper.studies.claims import FAILS, HOLDS, Claim, Question, not_worse, quicker, scope_of
 from hydraviper.studies.clustering.published import SECONDS, WORST
 from hydraviper.studies.design import Arm, titled
 from hydraviper.studies.figures import step_seconds, tradeoff
@@ -11,6 +11,8 @@ from hydraviper.studies.paper import INGOLSTADT
 from hydraviper.studies.rows import Row, by_game
 from hydraviper.studies.study import Study
 from hydraviper.studies.tables import Table, steps
+
+PREDICTS = 0.5  # the least correlation of values with returns that teams by influence should rest on
 
 
 def keeps_performance(rows: Sequence[Row]) -> Iterator[Claim]:
@@ -23,6 +25,39 @@ def keeps_performance(rows: Sequence[Row]) -> Iterator[Claim]:
                 yield not_worse(scope, row, other, "one team")
                 yield quicker(scope, row, other, "one team", "resample")
                 yield quicker(scope, row, other, "one team")
+
+
+def critics_predict(rows: Sequence[Row]) -> Iterator[Claim]:
+    """Teams by influence rest on critics whose values go with the returns that follow."""
+    for (game, expert), game_rows in by_game(rows).items():
+        if found := _correlations(game_rows[0]):
+            mean = sum(found) / len(found)
+            numbers = f"{mean:.2f} in the mean, from {min(found):.2f} to {max(found):.2f}"
+            what = f"the critics' values correlate with returns by at least {PREDICTS}"
+            yield Claim(scope_of(game, expert), what, HOLDS if mean >= PREDICTS else FAILS, numbers)
+
+
+def _correlations(row: Row) -> list[float]:
+    """The correlation of each signal's values with the returns that followed, where it is known."""
+    fit = row.results[0].critics
+    return [] if fit is None else [one for one in fit.correlation_with_returns if one is not None]
+
+
+def critics(rows: Sequence[Row]) -> list[Table]:
+    """How well the expert's critics predict, signal by signal."""
+    tables = []
+    for (game, expert), game_rows in by_game(rows).items():
+        fit = game_rows[0].results[0].critics
+        if fit is not None and fit.correlation_with_returns:
+            columns = {"correlation with returns": fit.correlation_with_returns, "explained": fit.held_out_explained}
+            lines = tuple(
+                (name, *("" if one is None else f"{one:.2f}" for one in values))
+                for name, values in columns.items()
+                if len(values) == len(fit.correlation_with_returns)
+            )
+            heads = ("", *(f"signal {k + 1}" for k in range(len(fit.correlation_with_returns))))
+            tables.append(Table(f"{titled(game, expert)}: critics fitted to {fit.rollouts} rollouts", heads, lines))
+    return tables
 
 
 def worst_teams(rows: Sequence[Row]) -> list[Table]:
@@ -63,10 +98,11 @@ STUDY = Study(
     games=(INGOLSTADT,),
     experts={INGOLSTADT: ("mplight-joint",)},  # local values cannot tell who influences whom
     figures=(tradeoff, step_seconds),
-    tables=(steps, worst_teams),
+    tables=(critics, steps, worst_teams),
     reference="none",
     questions=(
         Question("RQ3: does clustering the agents keep HYDRAVIPER's performance, and save time?", keeps_performance),
+        Question("Do the joint critics predict what follows?", critics_predict),
     ),
     timed=True,
 )

@@ -8,6 +8,7 @@ from hydraviper.studies.design import BASELINES, BETTER_EXPERTS, HYDRAVIPERS, PA
 from hydraviper.studies.figures import tradeoff
 from hydraviper.studies.rows import Row, by_game
 from hydraviper.studies.study import Study
+from hydraviper.studies.tables import yardsticks
 
 
 def performant_and_efficient(rows: Sequence[Row]) -> Iterator[Claim]:
@@ -32,6 +33,7 @@ STUDY = Study(
     arms=tuple(arm for level in ("high", "low") for arm in arms_of(("iviper", "maviper", "hydraviper"), level, level)),
     experts=BETTER_EXPERTS,
     figures=(tradeoff,),
+    tables=(yardsticks,),
     questions=(RQ1, RQ2),
     timed=True,
 )
