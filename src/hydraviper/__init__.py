@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from hydraviper.runs.evaluate import evaluate
     from hydraviper.runs.explain import explain
     from hydraviper.runs.export import export
+    from hydraviper.runs.own_expert import make_expert
     from hydraviper.runs.refine import refine
     from hydraviper.runs.repair import repair
     from hydraviper.runs.run import Run, load_run
@@ -94,6 +95,7 @@ __all__ = [
     "load_run",
     "load_trees",
     "make",
+    "make_expert",
     "play",
     "refine",
     "repair",
@@ -125,6 +127,7 @@ _HOMES = {
     "runs.evaluate": ("evaluate",),
     "runs.explain": ("explain",),
     "runs.export": ("export",),
+    "runs.own_expert": ("make_expert",),
     "runs.refine": ("refine",),
     "runs.repair": ("repair",),
     "runs.run": ("Run", "load_run"),

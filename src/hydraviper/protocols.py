@@ -197,7 +197,8 @@ class Search:
     # Per agent, features whose sum a step had better leave small. Where rewards tell late what an action did, IDQN
     # learns from minus this sum instead.
     costs: tuple[tuple[int, ...], ...] = ()
-    varied: bool = False  # episodes with marked seeds (`seeding.practice`) differ: trees are made by them
+    # Parameters that change nothing but episodes with marked seeds (`seeding.practice`): those that trees are made by.
+    varied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -258,6 +258,14 @@ def all_shipped(game: Game) -> list[StoredExpert]:
     return sorted(experts, key=in_common, reverse=True)  # of equals, the one with the shortest name
 
 
+def ships(expert: StoredExpert, game: Game) -> bool:
+    """Tell whether an expert comes with the package; one that no file can hold counts as if it did."""
+    try:
+        return digest(expert) in map(digest, all_shipped(game))
+    except InputError:
+        return True
+
+
 def shipped(game: Game, algorithm: str | None = None) -> StoredExpert:
     """The expert for a game that comes with the package; of several, the one with most parameters in common.
 

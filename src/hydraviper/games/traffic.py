@@ -126,7 +126,11 @@ class Traffic:
                 ),
                 foremost=FOREMOST,
             ),
-            Search(tuple(map(_differences, self.agents, signals)), costs=self._costs(), varied=options.variation > 0),
+            Search(
+                tuple(map(_differences, self.agents, signals)),
+                costs=self._costs(),
+                varied=("variation",) if options.variation else (),
+            ),
             Graph(self.network.neighbours, served),
             Drawing(self._road_map, _intersections(self.agents, signals)),
             controllers=self._controllers,

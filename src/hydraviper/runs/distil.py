@@ -134,13 +134,16 @@ def save_run(
     """
     episodes = episodes_for(result.game, episodes)
     expert = result.profile.expert
-    recipe = recipe_of(result.game, expert, None, result.algorithm, result.settings.to_json())
+    own = EXPERT if isinstance(expert, StoredExpert) and not store.ships(expert, result.game) else None
+    recipe = recipe_of(result.game, expert, own, result.algorithm, result.settings.to_json())
     target = claimed(recipe, None if folder is None else Path(folder))
     with target as path, playing(result.game, engine, workers) as engine:
         scores = evaluation.evaluate_profile(result.game, result.profile, engine, episodes)
         seconds = {"total": sum(result.ledger.seconds.values()), **result.ledger.seconds}
         summary = _summary(result, scores, seconds, engine, episodes, path, None)
         (path / "ledger.jsonl").write_text("".join(encode(line) + "\n" for line in result.ledger.lines))
+        if own is not None and isinstance(expert, StoredExpert):
+            store.save(expert, path / own)
         _write(result, summary, path, None)
     trees = replace(trees_of(result), score=summary.score)
     return Run(trees, path=path, game=result.game, expert=expert, workers=workers)
