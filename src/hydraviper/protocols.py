@@ -190,6 +190,26 @@ class Drawing:
 
 
 @dataclass(frozen=True)
+class Foreign:
+    """Read by experts from elsewhere: a game that is another package's environment, in that environment's own terms.
+
+    All of it can be sent to another process, as policies are that hold it.
+    """
+
+    agents: tuple[str, ...]  # the environment's own names, in the order of the game's agents
+    observation_spaces: tuple[Any, ...]  # per agent, the environment's own (a gymnasium.spaces.Space)
+    action_spaces: tuple[Any, ...]  # the same; the game numbers their actions from 0
+    masked: tuple[bool, ...]  # per agent, whether the environment says which actions are allowed
+    # (agent, features [B, F_i]) -> observations in the environment's own structure, one array [B, ...] per Box,
+    # Discrete, MultiDiscrete or MultiBinary space, in dicts and tuples as the space nests them.
+    unflatten: Callable[[int, np.ndarray], Any]
+    # (agent, features [B, F_i]) -> the actions that are allowed, bool [B, A]; all of them where nothing is masked.
+    allowed: Callable[[int, np.ndarray], np.ndarray]
+    # (agent, actions of the environment's own action space [B] or [B, K]) -> the game's actions, int64 [B].
+    numbers: Callable[[int, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
 class Offers:
     """What a game offers beside the `Game` protocol, grouped by who reads it; all of it is optional."""
 
@@ -205,6 +225,7 @@ class Offers:
     before: Mapping[str, Any] = field(default_factory=dict)
     decisive: tuple[str, ...] = ()  # parameters that change what is seen or paid: an expert must share them
     programs: int = 1  # actions -1, -2, ... leave an agent to one of so many programs of the game's own
+    foreign: Foreign | None = None  # for a game that is an environment of another package
     compiled: bool = False  # its steps release the interpreter lock, so that threads are enough to play in parallel
 
 
