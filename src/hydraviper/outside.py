@@ -1,4 +1,4 @@
-"""Code of other people by its name: `python:PACKAGE.MODULE:CALLABLE`, and what installed packages add (entry points)."""
+"""Code of other people by name: `python:PACKAGE.MODULE:CALLABLE`, and what installed packages add (entry points)."""
 
 import os
 import sys
