@@ -11,7 +11,7 @@ from msgspec import structs
 from hydraviper.algorithm import distill
 from hydraviper.data import Estimate, InputError, Progress
 from hydraviper.engines.local import LocalEngine
-from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
 from hydraviper.records import AlgorithmScores, Comparison, Difference, Evaluation, Outcome, ScoreMeaning, encode
@@ -26,7 +26,7 @@ REFERENCE = "hydraviper"  # whom the others are compared with, seed by seed; the
 
 def compare(
     game: Game,
-    expert: StoredExpert,
+    expert: AnyExpert,
     variants: Sequence[Variant],
     settings: Settings,
     *,
