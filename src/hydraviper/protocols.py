@@ -187,6 +187,16 @@ class Drawing:
     road_map: Callable[[], RoadMap] | None = None  # may end an episode that is under way
     # Agent's name -> the intersection of its signal, whose phases are the agent's actions.
     intersections: Mapping[str, Intersection] = field(default_factory=dict)
+    # (policy, seed, count) -> pictures of an episode that the policy plays, each with its step: RGB uint8 [H, W, 3].
+    film: Callable[[Policy, int, int], list[tuple[int, np.ndarray]]] | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Read by the loop that plays: how the episodes of a batch stand after a step or a reset."""
+
+    acting: np.ndarray  # bool [B, N] whose actions count in the next step: who has not left, or whose turn it is
+    cut: np.ndarray  # bool [B] ended by a time limit, not by the game itself
 
 
 @dataclass(frozen=True)
@@ -225,7 +235,9 @@ class Offers:
     before: Mapping[str, Any] = field(default_factory=dict)
     decisive: tuple[str, ...] = ()  # parameters that change what is seen or paid: an expert must share them
     programs: int = 1  # actions -1, -2, ... leave an agent to one of so many programs of the game's own
+    standing: Callable[[], Standing] | None = None  # None: everybody always acts, and only the horizon is a time limit
     foreign: Foreign | None = None  # for a game that is an environment of another package
+    again: Callable[[], Game] | None = None  # makes a game again that has no name; it can be sent to another process
     compiled: bool = False  # its steps release the interpreter lock, so that threads are enough to play in parallel
 
 

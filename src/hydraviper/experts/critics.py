@@ -141,7 +141,7 @@ def _gather(game: Game, policy: Policy, settings: CriticSettings, play_on: PlayO
     episode = np.repeat(np.arange(played.episodes), played.lengths)
     wanted = _checked(game, policy.act(played.observations))
     over = np.zeros(len(index), bool)
-    over[ends] = played.lengths < game.horizon
+    over[ends] = played.ended(game.horizon)
     last = np.isin(index, ends)
     return _Samples(
         played.observations,

@@ -67,7 +67,7 @@ class Experience:
         earned = state.sign * rollouts.rewards * np.array(state.game.score.weights)
         following = np.arange(1, len(step) + 1)
         last = np.cumsum(lengths) - 1
-        following[last] = np.where(lengths < state.game.horizon, -1, -2)
+        following[last] = np.where(rollouts.ended(state.game.horizon), -1, -2)
         useful = np.repeat(_ordinary(state, rollouts), lengths)
         self._episodes.append(_Episodes(rollouts.observations, done, earned, following, useful))
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hydraviper.data import InputError, Progress
 from hydraviper.engines.local import LocalEngine
-from hydraviper.engines.remembered import RememberedEngine
+from hydraviper.engines.remembered import QUICK, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.networks import CriticExpert
 from hydraviper.protocols import Engine, Game, Policy, offers
@@ -94,4 +94,4 @@ def _remembered(game: Game, engine: LocalEngine, journal: Path) -> Engine:
     """Where rollouts take seconds, those of an interrupted fit are not played again."""
     if offers(game).compiled:
         return engine
-    return RememberedEngine(engine, journal, subject(game), store.policy_digest)
+    return RememberedEngine(engine, journal, subject(game), store.policy_digest, least_seconds=QUICK)

@@ -14,7 +14,7 @@ from msgspec import structs
 from hydraviper.algorithm import Distilled, distill
 from hydraviper.data import Estimate, InputError, JobError, Progress
 from hydraviper.drawing.pages.report import render_report
-from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
+from hydraviper.engines.remembered import QUICK, PiecewiseEngine, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.experts.worth import AnyExpert
@@ -170,7 +170,9 @@ def _remembered(
     if not isinstance(engine, PiecewiseEngine) or offers(plan.game).compiled:
         return None
     others = () if shared is None else sorted(shared.glob("*.journal"))
-    return RememberedEngine(engine, folder / JOURNAL, subject(plan.game), store.policy_digest, ledger.charge, others)
+    return RememberedEngine(
+        engine, folder / JOURNAL, subject(plan.game), store.policy_digest, ledger.charge, others, QUICK
+    )
 
 
 def _note_remembered(ledger: Ledger, engine: RememberedEngine) -> None:

@@ -24,7 +24,7 @@ import msgspec
 from hydraviper.data import InputError, JobError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.engines.pool import Pool
-from hydraviper.engines.remembered import RememberedEngine
+from hydraviper.engines.remembered import QUICK, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.games import catalogue
@@ -231,7 +231,7 @@ def _references(job: Job, game: Game, expert: StoredExpert, engine: LocalEngine)
     """The expert and the yardsticks on the unseen episodes, played by one of the cells for all."""
     path = job.folder / RUNNING / f"{game.name}-{job.cell.expert.hash}.journal"
     with results.locked(path.with_suffix(".lock")):  # the others wait rather than play the same
-        remembered = RememberedEngine(engine, path, runs.subject(game), store.policy_digest)
+        remembered = RememberedEngine(engine, path, runs.subject(game), store.policy_digest, least_seconds=QUICK)
         return evaluation.play_references(game, expert, remembered, job.cell.episodes)
 
 
