@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hydraviper.experts.store import save as save_expert
     from hydraviper.experts.store import shipped as shipped_expert
     from hydraviper.games.catalogue import make
+    from hydraviper.games.environments.by_object import from_gymnasium, from_pettingzoo
     from hydraviper.ledger import Ledger
     from hydraviper.profile import Profile
     from hydraviper.protocols import Engine, Expert, Game, Policy, Student
@@ -89,6 +90,8 @@ __all__ = [
     "evaluate",
     "explain",
     "export",
+    "from_gymnasium",
+    "from_pettingzoo",
     "load_expert",
     "load_run",
     "load_trees",
@@ -114,6 +117,7 @@ _HOMES = {
     "experts.networks": ("CriticExpert", "NetworkExpert"),
     "experts.store": ("load_expert", "save_expert", "shipped_expert"),
     "games.catalogue": ("make",),
+    "games.environments.by_object": ("from_gymnasium", "from_pettingzoo"),
     "ledger": ("Ledger",),
     "profile": ("Profile",),
     "protocols": ("Engine", "Expert", "Game", "Policy", "Student"),

@@ -14,7 +14,7 @@ from hydraviper.engines.remembered import QUICK, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.networks import CriticExpert
 from hydraviper.protocols import Engine, Game, Policy, offers
-from hydraviper.runs.folder import check_new_file
+from hydraviper.runs.folder import check_new_file, plain
 from hydraviper.runs.opening import Tell, engine_for, game_and_expert, game_named
 from hydraviper.runs.recipe import subject
 
@@ -72,7 +72,7 @@ def fit_critics(
     rollouts = (2000 if quick else 60) if rollouts is None else rollouts
     settings = critics.CriticSettings(seed=seed, rollouts=rollouts, checks=200 if quick else 6, **changes)
     name = name or str(about.get("algorithm", "expert"))
-    path = out or Path(f"{game.name}-{name.replace(' ', '-')}-critic-{seed}.safetensors")
+    path = out or Path(f"{plain(game.name)}-{plain(name)}-critic-{seed}.safetensors")
     check_new_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     journal = path.with_name(path.name + ".rollouts")

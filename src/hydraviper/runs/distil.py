@@ -233,7 +233,9 @@ def _write(result: Distilled, summary: Summary, folder: Path, constraints: str |
         return
     trees = replace(trees_of(result, constraints), score=summary.score)
     file.write_whole(folder / "summary.json", encode(summary, indent=1))
-    page = draw.report(result.game, trees, summary, ledger=ledger.lines, notes=ledger.notes)
+    page = draw.report(
+        result.game, trees, summary, lambda: result.profile.expert, ledger=ledger.lines, notes=ledger.notes
+    )
     file.write_whole(folder / "report.html", page)
     file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
 

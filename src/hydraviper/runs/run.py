@@ -66,9 +66,9 @@ class Run:
         if self._game is not None:
             return self._game
         parameters = catalogue.completed(self.trees.game, self.trees.parameters)
-        path = catalogue.named_file(self.trees.game, parameters)
-        if path is not None:
-            trust.check(path, self._ask)
+        source = catalogue.named_source(self.trees.game, parameters)
+        if source is not None:
+            trust.check(source, self._ask)
         return catalogue.make(self.trees.game, parameters)
 
     def changed(
@@ -134,6 +134,7 @@ def load_run(
     path: Path | str,
     *,
     expert: Path | str | None = None,
+    game: Game | None = None,
     workers: int = 1,
     trust_path: bool = False,
     ask: trust.Ask = lambda question: False,
@@ -141,11 +142,13 @@ def load_run(
 ) -> Run:
     """Open a run's folder or a trees.json.
 
-    `expert` is a file or the name of a shipped expert to compare with, instead of the one that made the trees.
+    `expert` is a file or the name of a shipped expert to compare with, instead of the one that made the trees. `game`
+    is for trees of a game that has no name here, such as one of `from_pettingzoo`.
     A file on this machine that only trees.json names is not opened, unless `trust_path` says so or `ask` agrees.
     """
     agree = (lambda question: True) if trust_path else ask
-    return Run(file.load(path), path=Path(path), expert_name=expert, workers=workers, ask=agree, tell=tell)
+    trees = file.load(path)
+    return Run(trees, path=Path(path), game=game, expert_name=expert, workers=workers, ask=agree, tell=tell)
 
 
 def opened(source: Source) -> Run:

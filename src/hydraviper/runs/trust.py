@@ -1,4 +1,4 @@
-"""A path that a file names is opened only if a person has named it as well, on this machine."""
+"""A path or code that a file names is opened or run only if a person has named it as well, on this machine."""
 
 import json
 import os
@@ -11,9 +11,9 @@ OPTION = "--trust-path"  # of every command
 Ask = Callable[[str], bool]  # puts a question to the user: yes or no
 
 
-def remember(path: Path) -> None:
-    """Remember that the user named a path."""
-    if path in _known():
+def remember(path: Path | str) -> None:
+    """Remember that the user named a path or code."""
+    if str(path) in _known():
         return
     try:
         _list().parent.mkdir(parents=True, exist_ok=True)
@@ -23,13 +23,14 @@ def remember(path: Path) -> None:
         pass  # nothing is lost but that the user will be asked
 
 
-def check(path: Path, ask: Ask) -> None:
-    """Refuse a path that only a file has named, unless the user agrees."""
-    if path in _known():
+def check(path: Path | str, ask: Ask) -> None:
+    """Refuse a path, or code (as text), that only a file has named, unless the user agrees."""
+    if str(path) in _known():
         return
-    if not ask(f"The trees are for a game in the file {path}, which you have not named before. Open it?"):
+    where, verb = ("in the file", "Open") if isinstance(path, Path) else ("made by the code", "Run")
+    if not ask(f"The trees are for a game {where} {path}, which you have not named before. {verb} it?"):
         raise InputError(
-            f"the trees are for a game in the file {path}, which nobody has named on this machine: "
+            f"the trees are for a game {where} {path}, which nobody has named on this machine: "
             f"add {OPTION} if you trust both."
         )
     remember(path)
@@ -39,8 +40,8 @@ def _list() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()) / "hydraviper" / "paths"
 
 
-def _known() -> set[Path]:
+def _known() -> set[str]:
     try:
-        return {Path(json.loads(line)) for line in _list().read_text(encoding="utf-8").splitlines()}
+        return {str(json.loads(line)) for line in _list().read_text(encoding="utf-8").splitlines()}
     except (OSError, ValueError, TypeError):
         return set()

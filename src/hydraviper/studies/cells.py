@@ -14,8 +14,9 @@ from msgspec import Meta, Struct, structs
 
 from hydraviper.data import InputError
 from hydraviper.games import catalogue
-from hydraviper.protocols import Game
+from hydraviper.protocols import Game, spec_of
 from hydraviper.records import schema_of
+from hydraviper.runs.folder import plain
 from hydraviper.settings import Settings
 from hydraviper.studies.design import Arm, settings_of
 from hydraviper.variants import VARIANTS
@@ -80,14 +81,12 @@ class Cell(Struct, frozen=True):
         """A file's name that people can read and that no other cell has."""
         budget = f"{self.settings.train_budget}-{self.settings.valid_budget}"
         digest = hashlib.sha256(self.key.encode()).hexdigest()[:10]
-        return f"{self.game.name}.{self.expert.name}.{self.algorithm}.{budget}.seed-{self.seed}.{digest}"
+        return f"{plain(self.game.name)}.{plain(self.expert.name)}.{self.algorithm}.{budget}.seed-{self.seed}.{digest}"
 
     @property
     def command(self) -> str:
         """The call of `distill` that makes the same trees; a scaled cell's warm-up is beyond its options."""
-        spec = self.game.name
-        if self.game.parameters:
-            spec += ":" + ",".join(f"{name}={value}" for name, value in self.game.parameters.items())
+        spec = spec_of(self.game.name, self.game.parameters)
         default, names = Settings().to_json(), {"most_leaves": "leaves"}
         values = {"algorithm": self.algorithm, **self.settings.to_json(), "episodes": self.episodes}
         values.pop("rollouts_per_iteration")

@@ -35,6 +35,8 @@ from hydraviper.refine.records import RefineSettings
 from hydraviper.refine.search import refine
 from hydraviper.runs import distil as runs
 from hydraviper.runs import evaluate as evaluation
+from hydraviper.runs.folder import plain
+from hydraviper.runs.opening import engine_for
 from hydraviper.studies import expert_files, provenance, results
 from hydraviper.studies.cells import Cell, Result, Timing
 from hydraviper.studies.expert_files import ExpertFiles
@@ -174,7 +176,7 @@ def execute(job: Job) -> Result:
     expert = replace(expert_files.find(game, cell.expert.name, job.files), workers=job.workers)
     if store.digest(expert) != cell.expert.hash:
         raise InputError(f"the {cell.expert.name} expert for {game.name} has changed since the study was planned.")
-    with _scratch(job) as folder, LocalEngine(catalogue.maker(game), job.workers) as engine:
+    with _scratch(job) as folder, engine_for(game, job.workers) as engine:
         summary = _distill(folder, job, game, expert, engine)
         if cell.refine:
             summary = _refine(folder, job, game, expert, engine, summary)
@@ -205,7 +207,7 @@ def _distill(folder: Path, job: Job, game: Game, expert: StoredExpert, engine: L
     cell = job.cell
     plan = runs.Plan(game, expert, VARIANTS[cell.algorithm], cell.settings)
     references = None if offers(game).compiled else lambda: _references(job, game, expert, engine)
-    seed = f"rollouts-{game.name}-{cell.expert.hash}-{cell.seed}"
+    seed = f"rollouts-{plain(game.name)}-{cell.expert.hash}-{cell.seed}"
     shared = job.folder / RUNNING / seed if job.shares else None
     summary = runs.execute(
         plan, folder, engine, episodes=cell.episodes, command=cell.command, references=references, shared=shared
@@ -229,7 +231,7 @@ def _refine(
 
 def _references(job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> evaluation.References:
     """The expert and the yardsticks on the unseen episodes, played by one of the cells for all."""
-    path = job.folder / RUNNING / f"{game.name}-{job.cell.expert.hash}.journal"
+    path = job.folder / RUNNING / f"{plain(game.name)}-{job.cell.expert.hash}.journal"
     with results.locked(path.with_suffix(".lock")):  # the others wait rather than play the same
         remembered = RememberedEngine(engine, path, runs.subject(game), store.policy_digest, least_seconds=QUICK)
         return evaluation.play_references(game, expert, remembered, job.cell.episodes)
