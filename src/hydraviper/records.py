@@ -205,7 +205,10 @@ class ExpertReference(Record, frozen=True, kw_only=True):
     """An expert by its hash, and by its file if it does not ship."""
 
     hash: str
-    file: str | None
+    file: str | None  # a path, in the run's folder if it is not a whole one, or the name of an expert from elsewhere
+    name: str | None = None  # as the user named an expert from elsewhere
+    contents: dict[str, str] = {}  # the hash of each file that such an expert was made from
+    values: str | None = None  # how its actions were valued: fitted, policy or none; null: as it values them itself
 
 
 class Recipe(Record, frozen=True, kw_only=True):

@@ -35,9 +35,20 @@ def within(name: str, allowed: Range) -> Callable[[Any], Any]:
 GameName = Annotated[str, typer.Argument(metavar="GAME", help="A game by name, e.g. cooperative-navigation:agents=4.")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a trees.json.")]
 AgentName = Annotated[str | None, typer.Option("--agent", help="One agent's tree; default: all.")]
-ExpertFile = Annotated[
-    Path | None,
-    typer.Option("--expert", help="A file made by `train`, or a name (idqn, mplight, ...) for one that ships."),
+ExpertName = Annotated[
+    str | None,
+    typer.Option(
+        "--expert",
+        help="A file made by `train`, the name of one that ships (idqn, mplight, ...), or one from elsewhere: "
+        "sb3:FILE.zip, torch:FILE, onnx:FILE, rllib:DIR, rollouts:FILE, python:MODULE:NAME, or AGENT=... for each.",
+    ),
+]
+Values = Annotated[
+    str | None,
+    typer.Option(
+        help="What an expert's actions are worth: fitted (by playing), policy (its log-probabilities) or none; "
+        "default: what it says itself."
+    ),
 ]
 Workers = Annotated[
     int, typer.Option(help="Cores to use; the result does not depend on it.", callback=within("--workers", WORKERS))
@@ -54,9 +65,14 @@ Episodes = Annotated[
 FeatureChoice = Annotated[str, typer.Option(help="plain, or derived: distances, differences of distances or queues.")]
 
 
-def open_run(path: Path, expert: Path | None = None, workers: int = 1) -> Run:
+def open_run(path: Path, expert: str | None = None, workers: int = 1) -> Run:
     """Open a run; ask the user before opening a file that nobody but its trees.json names."""
-    return load_run(path, expert=expert, workers=workers, ask=_ask, tell=tell)
+    return load_run(path, expert=expert, workers=workers, ask=_ask, tell=tell, trust_code=trusted())
+
+
+def trusted() -> bool:
+    """Tell whether the user lets an expert's file run code."""
+    return trust.CODE in sys.argv
 
 
 def _ask(question: str) -> bool:

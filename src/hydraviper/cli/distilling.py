@@ -11,22 +11,26 @@ from hydraviper.cli.common import (
     CORES,
     AsJson,
     Episodes,
-    ExpertFile,
+    ExpertName,
     FeatureChoice,
     GameName,
     Leaves,
     RunPath,
     Seed,
+    Values,
     Workers,
     command_line,
     open_run,
     out,
     progress_bar,
     tell,
+    trusted,
     within,
 )
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
+from hydraviper.experts.worth import AnyExpert
+from hydraviper.protocols import Game
 from hydraviper.records import encode
 from hydraviper.runs import compare as comparison
 from hydraviper.runs import distil as runs
@@ -108,7 +112,8 @@ def distill(
     constraints: ConstraintsFile = None,
     prices: Price = "each",
     refine: Refine = 0.0,
-    expert_name: ExpertFile = None,
+    expert_name: ExpertName = None,
+    values: Values = None,
     engine_name: EngineName = "local",
     workers: Workers = CORES,
     episodes: Episodes = None,
@@ -116,16 +121,16 @@ def distill(
     as_json: AsJson = False,
 ) -> None:
     """Distill an expert into small trees, score them on unseen episodes and write a report."""
-    game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)
     if engine_name != "local":
         raise InputError(f"there is no engine {engine_name!r}: choose local.")
+    game, expert = _opened(spec, expert_name, values, workers, as_json)
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
     changes |= {"most_leaves": leaves, "features": features, "seed": seed, "partition": partition, "teams": teams}
     changes |= {"max_joint_actions": max_joint_actions, "learner": learner, "selection": selection}
     changes |= {"ucb_scale": ucb_scale, "drop_quantile": drop_quantile, "refine_seconds": refine}
     settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
     keeping = None if constraints is None else constraints_for(game, constraints, settings)
-    plan = runs.Plan(game, expert, variant_named(algorithm), settings, file_of(expert_name), keeping, prices)
+    plan = runs.Plan(game, expert, variant_named(algorithm), settings, file_of(expert_name, expert), keeping, prices)
     count, command = episodes_for(game, episodes), command_line()
     with (
         runs.claimed(plan.recipe, out_folder) as folder,
@@ -137,12 +142,21 @@ def distill(
     print(encode(summary)) if as_json else print_summary(summary)
 
 
+def _opened(
+    spec: str, expert_name: str | None, values: str | None, workers: int, as_json: bool
+) -> tuple[Game, AnyExpert]:
+    """The game and its expert."""
+    more = {"values": values, "trust_code": trusted()}
+    with progress_bar(as_json) as show:
+        return game_and_expert(spec, expert_name, workers=workers, tell=tell, progress=show, **more)
+
+
 @app.command()
 def evaluate(
     run: RunPath,
     episodes: Episodes = None,
     seed: Seed = 0,
-    expert: ExpertFile = None,
+    expert: ExpertName = None,
     workers: Workers = CORES,
     as_json: AsJson = False,
 ) -> None:
@@ -165,14 +179,15 @@ def compare(
     learner: Learner = Settings.learner,
     selection: Selection = Settings.selection,
     drop_quantile: DropQuantile = Settings.drop_quantile,
-    expert_name: ExpertFile = None,
+    expert_name: ExpertName = None,
+    values: Values = None,
     workers: Workers = CORES,
     episodes: Episodes = None,
     out_file: Table = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare algorithms side by side, with intervals over seeds."""
-    game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)
+    game, expert = _opened(spec, expert_name, values, workers, as_json)
     variants = [variant_named(name.strip()) for name in algorithms.split(",")]
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
     changes |= {"features": features, "learner": learner, "selection": selection, "drop_quantile": drop_quantile}

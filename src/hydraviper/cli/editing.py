@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hydraviper.cli.application import app
-from hydraviper.cli.common import CORES, AsJson, ExpertFile, RunPath, Seed, Workers, open_run, out, within
+from hydraviper.cli.common import CORES, AsJson, ExpertName, RunPath, Seed, Workers, open_run, out, within
 from hydraviper.data import InputError
 from hydraviper.records import to_json
 from hydraviper.runs import edit as edits
@@ -54,7 +54,7 @@ def edit(
     dry_run: DryRun = False,
     episodes: ComparedOn = None,
     seed: Seed = 0,
-    expert: ExpertFile = None,
+    expert: ExpertName = None,
     workers: Workers = CORES,
     out_folder: Out = None,
     as_json: AsJson = False,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hydraviper.cli.application import app
-from hydraviper.cli.common import AsJson, ExpertFile, RunPath, Seed, open_run, within
+from hydraviper.cli.common import AsJson, ExpertName, RunPath, Seed, open_run, within
 from hydraviper.data import InputError
 from hydraviper.runs import explain as explaining
 from hydraviper.settings import PLACE
@@ -32,7 +32,7 @@ def explain(
         int | None, typer.Option(help="... and the step of it, from 0.", callback=within("--step", PLACE))
     ] = None,
     seed: Seed = 0,
-    expert: ExpertFile = None,
+    expert: ExpertName = None,
     as_json: AsJson = False,
 ) -> None:
     """Say why a tree answers as it does: the path in words, how sure it is, and the smallest change that flips it."""

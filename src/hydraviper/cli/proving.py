@@ -11,7 +11,7 @@ from hydraviper.cli.common import (
     CORES,
     AsJson,
     Episodes,
-    ExpertFile,
+    ExpertName,
     RunPath,
     Workers,
     command_line,
@@ -72,7 +72,7 @@ def repair(
         ),
     ] = None,
     episodes: Episodes = None,
-    expert: ExpertFile = None,
+    expert: ExpertName = None,
     workers: Workers = CORES,
     out_folder: Annotated[
         Path | None, typer.Option("--out", help="Where the repaired run goes; default: beside.")

@@ -10,7 +10,7 @@ from hydraviper.cli.common import (
     CORES,
     AsJson,
     Episodes,
-    ExpertFile,
+    ExpertName,
     FeatureChoice,
     Leaves,
     RunPath,
@@ -50,7 +50,7 @@ def refine(
     ] = None,
     leaves: Leaves = None,
     seed: Seed = 0,
-    expert: ExpertFile = None,
+    expert: ExpertName = None,
     workers: Workers = CORES,
     episodes: Episodes = None,
     out_folder: Annotated[Path | None, typer.Option("--out", help="A new folder; default: one in runs/.")] = None,
@@ -61,7 +61,7 @@ def refine(
     settings = RefineSettings(
         seconds=seconds, rollouts=rollouts, features=features, seed=seed, depth=depth, leaves=leaves
     )
-    where = {"out": out_folder, "expert_file": file_of(expert), "command": command_line()}
+    where = {"out": out_folder, "expert_file": file_of(expert, saved.expert), "command": command_line()}
     with progress_bar(as_json) as show:
         refined = refining.refine(saved, settings, episodes=episodes, progress=show, **where)
     folder, summary = refined.saved

@@ -7,7 +7,19 @@ import typer
 from rich.table import Table
 
 from hydraviper.cli.application import app
-from hydraviper.cli.common import CORES, AsJson, ExpertFile, GameName, Seed, Workers, out, progress_bar, tell, within
+from hydraviper.cli.common import (
+    CORES,
+    AsJson,
+    ExpertName,
+    GameName,
+    Seed,
+    Workers,
+    out,
+    progress_bar,
+    tell,
+    trusted,
+    within,
+)
 from hydraviper.records import encode
 from hydraviper.runs.critic import CriticReport, fit_critics, policy_named
 from hydraviper.settings import CRITIC_ROLLOUTS, UPDATES
@@ -16,7 +28,7 @@ from hydraviper.settings import CRITIC_ROLLOUTS, UPDATES
 @app.command()
 def critic(
     spec: GameName,
-    expert_name: ExpertFile = None,
+    expert_name: ExpertName = None,
     yardstick: Annotated[
         str | None, typer.Option(help="Fit to one of the game's own rules instead, by its name in `evaluate`.")
     ] = None,
@@ -35,7 +47,7 @@ def critic(
     as_json: AsJson = False,
 ) -> None:
     """Fit joint critics to an expert or a rule, so that it can be split into teams and weighed as one."""
-    game, policy = policy_named(spec, expert_name, yardstick, workers=workers, tell=tell)
+    game, policy = policy_named(spec, expert_name, yardstick, workers=workers, tell=tell, trust_code=trusted())
     with progress_bar(as_json) as show:
         report = fit_critics(
             game,

@@ -8,7 +8,7 @@ values that weigh joint actions and show which agents influence each other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from hydraviper.experts.layers import Network, forward, fresh_network
 from hydraviper.experts.learner import Learned, Optimizer, learn
 from hydraviper.experts.networks import CriticExpert, NetworkExpert
 from hydraviper.experts.training import head
-from hydraviper.protocols import Engine, Game, Policy
+from hydraviper.protocols import Engine, Game, Policy, offers
 from hydraviper.rollout import play
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 
@@ -56,6 +56,20 @@ class CriticSettings:
             raise InputError(f"gamma must be at least 0 and less than 1, not {self.gamma}.")
 
 
+def settings_for(game: Game, about: Mapping[str, Any], seed: int = 0, **changes: Any) -> CriticSettings:
+    """Settings that suit a game, with the discount that the policy was trained with, if it says so."""
+    if game.width is None:
+        changes = {"rollouts": 2000, "checks": 200, **changes}
+    elif offers(game).foreign is not None:
+        changes = {"rollouts": int(np.clip(ENOUGH_STEPS // game.horizon, 60, 2000)), "checks": 20, **changes}
+    settings = about.get("settings", {})
+    names = ("gamma", "discount")  # the second in older files
+    gamma = next((settings[name] for name in names if name in settings), None) if isinstance(settings, dict) else None
+    if isinstance(gamma, int | float) and 0 <= gamma < 1:
+        changes["gamma"] = float(gamma)
+    return CriticSettings(seed=seed, **changes)
+
+
 @dataclass(frozen=True)
 class Fit:
     """A policy with critics, and how good they are; per agent [N]."""
@@ -68,6 +82,7 @@ class Fit:
     samples: int  # that were fitted
 
 
+ENOUGH_STEPS = 50_000  # of an environment of another package
 ROUNDS = 20  # calls into which the updates are cut, to show progress
 
 

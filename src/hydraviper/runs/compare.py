@@ -10,7 +10,7 @@ from msgspec import structs
 
 from hydraviper.algorithm import distill
 from hydraviper.data import Estimate, InputError, Progress
-from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.protocols import Game
 from hydraviper.records import AlgorithmScores, Comparison, Difference, Evaluation, Outcome, ScoreMeaning, encode
 from hydraviper.runs import evaluate as evaluation
@@ -25,7 +25,7 @@ REFERENCE = "hydraviper"  # whom the others are compared with, seed by seed; the
 
 def compare(
     game: Game,
-    expert: StoredExpert,
+    expert: AnyExpert,
     variants: Sequence[Variant],
     settings: Settings,
     *,

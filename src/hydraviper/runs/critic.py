@@ -1,9 +1,7 @@
 """Fit joint critics to a policy and save them as an expert."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -36,11 +34,11 @@ class CriticReport(Struct, frozen=True, kw_only=True):
 
 
 def policy_named(
-    spec: str, expert_name: Path | None, yardstick: str | None, *, workers: int, tell: Tell
+    spec: str, expert_name: str | None, yardstick: str | None, *, workers: int, tell: Tell, trust_code: bool = False
 ) -> tuple[Game, Policy]:
     """Whom critics are fitted to: an expert, or one of the game's own rules."""
     if yardstick is None:
-        game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)
+        game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell, trust_code=trust_code)
         # a critic is replaced by the new one: what is valued is the policy that it was fitted to
         return game, expert.policy if isinstance(expert, CriticExpert) else expert
     if expert_name is not None:
@@ -67,10 +65,9 @@ def fit_critics(
         from hydraviper.experts import critics
     except ImportError as error:
         raise InputError(f"fitting critics needs the package {error.name}: install hydraviper[train].") from None
-    quick = game.width is None
-    changes: dict[str, Any] = _gamma(about) | ({} if updates is None else {"updates": updates})
-    rollouts = (2000 if quick else 60) if rollouts is None else rollouts
-    settings = critics.CriticSettings(seed=seed, rollouts=rollouts, checks=200 if quick else 6, **changes)
+    changes = {"updates": updates, "rollouts": rollouts}
+    asked_for = {name: value for name, value in changes.items() if value is not None}
+    settings = critics.settings_for(game, about, seed, **asked_for)
     name = name or str(about.get("algorithm", "expert"))
     path = out or Path(f"{plain(game.name)}-{plain(name)}-critic-{seed}.safetensors")
     check_new_file(path)
@@ -91,14 +88,6 @@ def fit_critics(
     return CriticReport(
         game=game.name, policy=name, seed=seed, agents=names, discount=settings.gamma, out=str(path), **quality
     )
-
-
-def _gamma(about: Mapping[str, Any]) -> dict[str, Any]:
-    """The discount that the policy was trained with, if it says so."""
-    settings = about.get("settings", {})
-    names = ("gamma", "discount")  # the second in older files
-    gamma = next((settings[name] for name in names if name in settings), None) if isinstance(settings, dict) else None
-    return {"gamma": float(gamma)} if isinstance(gamma, int | float) and 0 <= gamma < 1 else {}
 
 
 def _remembered(game: Game, engine: LocalEngine, journal: Path) -> Engine:

@@ -17,6 +17,7 @@ from hydraviper.drawing.pages.report import render_report
 from hydraviper.engines.remembered import QUICK, PiecewiseEngine, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.ledger import Ledger
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, offers
@@ -35,7 +36,7 @@ from hydraviper.refine.records import Refined
 from hydraviper.runs import draw
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs import price as pricing
-from hydraviper.runs.opening import episodes_for, playing
+from hydraviper.runs.opening import KEPT, episodes_for, is_kept, playing
 from hydraviper.runs.recipe import JOURNAL, claimed, recipe_of, subject
 from hydraviper.runs.run import Run, expert_hash, trees_of
 from hydraviper.seeding import Purpose, rollout_seeds
@@ -56,7 +57,7 @@ class Plan:
     """What a run is made of, before it is run."""
 
     game: Game
-    expert: StoredExpert
+    expert: AnyExpert
     variant: Variant
     settings: Settings
     expert_file: str | None = None  # None for the one that ships
@@ -93,6 +94,9 @@ def execute(
     """
     start = time.perf_counter()
     ledger = Ledger(folder / "ledger.jsonl")
+    keep(plan.expert, folder)
+    for note in notes_of(plan.expert):
+        ledger.note(note)
     remembered = _remembered(plan, folder, engine, ledger, shared)
     engine = remembered or engine
     result = distill(plan.game, plan.expert, plan.settings, plan.variant, engine, ledger, progress, plan.constraints)
@@ -128,9 +132,11 @@ def save_run(
     """
     episodes = episodes_for(result.game, episodes)
     expert = result.profile.expert
-    recipe = recipe_of(result.game, expert, None, result.algorithm, result.settings.to_json())
+    file_name = KEPT if is_kept(expert) else None
+    recipe = recipe_of(result.game, expert, file_name, result.algorithm, result.settings.to_json())
     target = claimed(recipe, None if folder is None else Path(folder))
     with target as path, playing(result.game, engine, workers) as engine:
+        keep(expert, path)
         scores = evaluation.evaluate_profile(result.game, result.profile, engine, episodes)
         seconds = {"total": sum(result.ledger.seconds.values()), **result.ledger.seconds}
         summary = _summary(result, scores, seconds, engine, episodes, path, None)
@@ -138,6 +144,23 @@ def save_run(
         _write(result, summary, path, None)
     trees = replace(trees_of(result), score=summary.score)
     return Run(trees, path=path, game=result.game, expert=expert, workers=workers)
+
+
+def notes_of(expert: Expert) -> tuple[str, ...]:
+    """Sentences about where an expert comes from."""
+    notes = getattr(expert, "about", {}).get("notes", ())
+    return tuple(map(str, notes)) if isinstance(notes, list | tuple) else ()
+
+
+def keep(expert: Expert, folder: Path) -> str | None:
+    """Keep a copy of an expert from elsewhere, so that later commands need neither its file nor its framework.
+
+    The copy's name; None if a file of ours cannot hold it, or need not.
+    """
+    if not isinstance(expert, StoredExpert) or not is_kept(expert):
+        return None
+    store.save(expert, folder / KEPT)
+    return KEPT
 
 
 def _remembered(

@@ -10,6 +10,7 @@ from hydraviper.data import InputError
 from hydraviper.protocols import Expert, Game, offers
 from hydraviper.records import ExpertReference, GameIdentity, Plain, Recipe, encode, from_json, to_json
 from hydraviper.runs import folder as folders
+from hydraviper.runs.opening import KEPT
 from hydraviper.runs.run import expert_hash, read_recipe
 from hydraviper.trees import file
 from hydraviper.version import __version__
@@ -24,11 +25,18 @@ def recipe_of(
     return Recipe(
         game=identity(game),
         algorithm=algorithm,
-        expert=ExpertReference(hash=expert_hash(expert), file=expert_file),
+        expert=reference(expert, expert_file),
         settings=settings,
         version=__version__,
         **more,
     )
+
+
+def reference(expert: Expert, file: str | None) -> ExpertReference:
+    """An expert as a run's folder names it, so that later commands find it again."""
+    about = getattr(expert, "about", {})
+    known = {key: about[key] for key in ("name", "contents", "values") if key in about}
+    return ExpertReference(hash=expert_hash(expert), file=file, **known)
 
 
 def identity(game: Game) -> GameIdentity:
@@ -59,7 +67,7 @@ def claimed(recipe: Recipe, folder: Path | None) -> Iterator[Path]:
             yield folder
         except InputError:
             if not resumed:  # else what was played before is still worth something
-                for name in ("settings.json", "ledger.jsonl", JOURNAL):
+                for name in ("settings.json", "ledger.jsonl", KEPT, JOURNAL):
                     (folder / name).unlink(missing_ok=True)
                 with suppress(OSError):
                     folder.rmdir()  # only if nothing else is in it

@@ -9,7 +9,7 @@ from hydraviper.protocols import Engine
 from hydraviper.records import Summary, encode, to_json
 from hydraviper.runs.evaluate import score_record
 from hydraviper.runs.folder import new_folder, plain
-from hydraviper.runs.opening import episodes_for, playing
+from hydraviper.runs.opening import KEPT, episodes_for, playing
 from hydraviper.runs.price import paired
 from hydraviper.runs.properties import read_properties
 from hydraviper.runs.run import Run, Source, opened
@@ -88,9 +88,9 @@ def _written(
     """Write the repaired run; its trees.json comes last."""
     note = {key: to_json(summary)[key] for key in NOTED}
     repaired = run.changed(students, folder, made={"repair": note}, score=summary.score)
-    settings = None if run.folder is None else run.folder / "settings.json"
-    if settings is not None and settings.is_file():
-        file.write_whole(folder / "settings.json", settings.read_bytes())
+    for source in () if run.folder is None else (run.folder / "settings.json", run.folder / KEPT):
+        if source.is_file():
+            file.write_whole(folder / source.name, source.read_bytes())
     if properties is not None:
         file.write_whole(folder / "properties.toml", properties.source)
     file.write_whole(folder / "summary.json", encode(summary, indent=1))

@@ -14,13 +14,14 @@ from typing import Any, TypeAlias
 
 from hydraviper.algorithm import Distilled
 from hydraviper.data import InputError
-from hydraviper.experts import store
+from hydraviper.experts import elsewhere, store
 from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.games import catalogue
 from hydraviper.protocols import Expert, Game
 from hydraviper.records import Iteration, Recipe, ScoreRecord, Summary, decode, from_json
 from hydraviper.runs import trust
-from hydraviper.runs.opening import Tell, expert_named
+from hydraviper.runs.opening import KEPT, Tell, expert_named
 from hydraviper.trees import file
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
@@ -48,12 +49,13 @@ class Run:
         workers: int = 1,
         ask: trust.Ask = lambda question: False,
         tell: Tell = _warn,
+        trust_code: bool = False,
     ) -> None:
         self.trees = trees
         self.path = path  # a run's folder or a trees.json; None if it was not saved
         self.workers = workers
         self._game, self._expert, self._expert_name = game, expert, expert_name
-        self._ask, self._tell = ask, tell
+        self._ask, self._tell, self._trust_code = ask, tell, trust_code
 
     @property
     def folder(self) -> Path | None:
@@ -95,14 +97,17 @@ class Run:
         if self._expert is not None:
             return self._expert
         expert = self._find_expert()
-        if store.digest(expert) != self.trees.made["expert"]:
+        if expert_hash(expert) != self.trees.made["expert"]:
             self._tell("Note: the trees were made from another expert than the one they are compared with.")
         return replace(expert, workers=self.workers)
 
-    def _find_expert(self) -> StoredExpert:
-        name = self._expert_name or self.expert_file
-        if name is not None:
-            return expert_named(self.game, name)
+    def _find_expert(self) -> AnyExpert:
+        if self._expert_name is not None:
+            return expert_named(self.game, self._expert_name, trust_code=self._trust_code)
+        if self.expert_file is not None:
+            if elsewhere.is_name(self.expert_file) and elsewhere.runs_code(self.expert_file):
+                trust.check_expert(self.expert_file, self._ask)
+            return expert_named(self.game, self.expert_file, trust_code=self._trust_code)
         makers = (one for one in store.all_shipped(self.game) if store.digest(one) == self.trees.made["expert"])
         return next(makers, None) or store.shipped(self.game)
 
@@ -112,7 +117,8 @@ class Run:
         recipe = None if self.folder is None else read_recipe(self.folder)
         if recipe is None or recipe.expert.hash != self.trees.made["expert"]:
             return None
-        return recipe.expert.file
+        name = recipe.expert.file
+        return str(self.folder / KEPT) if name == KEPT and self.folder is not None else name
 
     @cached_property
     def summary(self) -> Summary | None:
@@ -139,16 +145,18 @@ def load_run(
     trust_path: bool = False,
     ask: trust.Ask = lambda question: False,
     tell: Tell = _warn,
+    trust_code: bool = False,
 ) -> Run:
     """Open a run's folder or a trees.json.
 
-    `expert` is a file or the name of a shipped expert to compare with, instead of the one that made the trees. `game`
-    is for trees of a game that has no name here, such as one of `from_pettingzoo`.
-    A file on this machine that only trees.json names is not opened, unless `trust_path` says so or `ask` agrees.
+    `expert` is a file or the name of an expert to compare with, instead of the one that made the trees. `game` is for
+    trees of a game that has no name here, such as some of `from_pettingzoo`. What only the run's files name is not
+    opened, unless `trust_path` says so or `ask` agrees; an expert whose file runs code when it is loaded needs
+    `trust_code`.
     """
     agree = (lambda question: True) if trust_path else ask
-    trees = file.load(path)
-    return Run(trees, path=Path(path), game=game, expert_name=expert, workers=workers, ask=agree, tell=tell)
+    more: dict[str, Any] = {"ask": agree, "tell": tell, "trust_code": trust_code}
+    return Run(file.load(path), path=Path(path), game=game, expert_name=expert, workers=workers, **more)
 
 
 def opened(source: Source) -> Run:
