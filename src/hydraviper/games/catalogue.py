@@ -18,7 +18,7 @@ from hydraviper.games.environments import by_name
 from hydraviper.games.environments.game import Environments
 from hydraviper.games.environments.repeats import check_repeats
 from hydraviper.games.particle import CooperativeNavigation, PhysicalDeception
-from hydraviper.protocols import Game
+from hydraviper.protocols import Game, spec_of
 
 GAMES: dict[str, Callable[..., Game]] = {
     CooperativeNavigation.name: CooperativeNavigation,
@@ -63,6 +63,18 @@ def _made(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
         return (GAMES | FAMILIES)[name](**options)
     except TypeError as error:
         raise InputError(f"{name} cannot be made with {options} ({error}): check its parameters.") from None
+
+
+def title(game: Game) -> str:
+    """A game as people write it: its name, with the parameters that differ from their defaults."""
+    return titled(game.name, game.parameters)
+
+
+def titled(name: str, parameters: Mapping[str, Any]) -> str:
+    """The title of a game by its name and its parameters."""
+    defaults = inspect.signature(GAMES[name]).parameters if name in GAMES else {}
+    changed = {key: value for key, value in parameters.items() if key not in defaults or defaults[key].default != value}
+    return spec_of(name, changed)
 
 
 def completed(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,12 +33,12 @@ def report(
     game: Game,
     trees: TreesFile,
     summary: Summary,
-    expert: Callable[[], Expert],
+    expert: Callable[[], Expert] | None = None,
     *,
     ledger: Sequence[Iteration] = (),
     notes: Sequence[str] = (),
 ) -> str:
-    """report.html of a run; the expert is asked for only if an episode can be drawn."""
+    """report.html of a run; with an expert, which is asked for only if an episode can be drawn, it shows one."""
     return render_report(
         summary,
         agents=trees.agents,
@@ -47,7 +47,7 @@ def report(
         notes=notes,
         drawing=offers(game).drawing,
         teams=teams_of(game, summary),
-        film=_film(game, trees, expert),
+        film=None if expert is None else _film(game, trees, expert),
     )
 
 

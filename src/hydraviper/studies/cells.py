@@ -37,6 +37,11 @@ class GameName(Struct, frozen=True):
     name: str
     parameters: dict[str, Any]
 
+    @property
+    def title(self) -> str:
+        """The game as people write it; equal for cells that may be compared."""
+        return catalogue.titled(self.name, self.parameters)
+
 
 class ExpertName(Struct, frozen=True):
     """Which expert: what it is called, and the hash of its networks."""
@@ -102,10 +107,10 @@ class Cell(Struct, frozen=True):
         return " ".join(["hydraviper distill", spec, *expert, *changed, *refine, *scaled])
 
 
-def cell_of(arm: Arm, game: Game, expert: ExpertName, seed: int, scale: float) -> Cell:
-    """The cell of an arm in a game, with an expert and a seed."""
+def cell_of(arm: Arm, game: Game, expert: ExpertName, seed: int, scale: float, episodes: int | None = None) -> Cell:
+    """The cell of an arm in a game, with an expert and a seed; None: as many episodes as suit the game."""
     settings = replace(settings_of(arm, game), seed=seed)
-    episodes = game.recommended.evaluation_episodes
+    episodes = game.recommended.evaluation_episodes if episodes is None else episodes
     if scale != 1:
         settings, episodes = _scaled(settings, scale, len(game.agents)), max(10, round(scale * episodes))
     name = GameName(game.name, dict(game.parameters))
