@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hydraviper.experts.store import shipped as shipped_expert
     from hydraviper.experts.worth import expert_from, load_expert
     from hydraviper.games.catalogue import make
+    from hydraviper.games.environments.by_object import from_gymnasium, from_pettingzoo
     from hydraviper.ledger import Ledger
     from hydraviper.profile import Profile
     from hydraviper.protocols import Engine, Expert, Game, Policy, Student
@@ -90,6 +91,8 @@ __all__ = [
     "expert_from",
     "explain",
     "export",
+    "from_gymnasium",
+    "from_pettingzoo",
     "load_expert",
     "load_run",
     "load_trees",
@@ -116,6 +119,7 @@ _HOMES = {
     "experts.store": ("save_expert", "shipped_expert"),
     "experts.worth": ("expert_from", "load_expert"),
     "games.catalogue": ("make",),
+    "games.environments.by_object": ("from_gymnasium", "from_pettingzoo"),
     "ledger": ("Ledger",),
     "profile": ("Profile",),
     "protocols": ("Engine", "Expert", "Game", "Policy", "Student"),

@@ -253,6 +253,10 @@ class Rollouts:
                 None if self.cut is None else self.cut[own],
             )
 
+    def moments(self, agent: int) -> np.ndarray:
+        """The rows in which an agent's action counted, bool [S]."""
+        return np.ones(int(self.lengths.sum()), bool) if self.acting is None else self.acting[:, agent]
+
     def ended(self, horizon: int) -> np.ndarray:
         """Which episodes the game ended and no time limit, bool [E]; if it does not tell: those before the horizon."""
         return self.lengths < horizon if self.cut is None else ~self.cut

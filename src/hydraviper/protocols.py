@@ -249,6 +249,14 @@ def offers(game: Game) -> Offers:
 _NOTHING = Offers()
 
 
+def spec_of(name: str, parameters: Mapping[str, Any]) -> str:
+    """A game's name with its parameters, as people write it: `cooperative-navigation:agents=4`."""
+    options = ",".join(f"{key}={value}" for key, value in parameters.items())
+    if not options:
+        return name
+    return f"{name}{',' if ':' in name else ':'}{options}"
+
+
 def check_game(game: Game) -> None:
     """Refuse a game whose agents, teams, score or offers do not fit each other."""
     names = [agent.name for agent in game.agents]

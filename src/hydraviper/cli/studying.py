@@ -17,7 +17,7 @@ from hydraviper.cli.common import CORES, AsJson, command_line, err, out, within
 from hydraviper.data import InputError
 from hydraviper.runs.folder import as_input_error
 from hydraviper.settings import SAMPLE, SEEDS, STUDY_SCALE, WORKERS
-from hydraviper.studies import catalogue, expert_files, results
+from hydraviper.studies import catalogue, expert_files, own, results
 from hydraviper.studies.check import Checked, recheck
 from hydraviper.studies.conduct import Call, Outcome, conduct
 from hydraviper.studies.planning import Wanted, plan
@@ -26,7 +26,9 @@ from hydraviper.studies.rows import by_game
 PLACES = ("--out", "--adopt", "--figures")  # folders of one machine, of no use to who reads a result elsewhere
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(catalogue.STUDIES)}.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help=f"One of {', '.join(catalogue.STUDIES)}; or FILE.toml, one of your own.")
+]
 Games = Annotated[str | None, typer.Option(help="Games with commas between; default: all of the study.")]
 Seeds = Annotated[int, typer.Option(help="How many seeds each, from 0.", callback=within("--seeds", SEEDS))]
 Algorithms = Annotated[str | None, typer.Option(help="Algorithms with commas between; default: all.")]
@@ -85,7 +87,7 @@ def study(
     as_json: AsJson = False,
 ) -> None:
     """Make a table or figure of the paper, with the published numbers beside; call again to continue."""
-    chosen = catalogue.study_named(name)
+    chosen, own_experts = own.read(Path(name)) if own.is_file(name) else (catalogue.study_named(name), {})
     folder = out_folder or Path("results") / chosen.name
     with as_input_error(folder):
         results.check(chosen.name, folder)
@@ -97,6 +99,7 @@ def study(
         if not source.is_dir():
             raise InputError(f"{source} is no folder: pass one with runs or with results of a study to --adopt.")
     names, files = expert_files.chosen(chosen, expert or ())
+    files = {**own_experts, **files}
     wanted = Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale, names or None)
     call = Call(chosen, folder, plan(chosen, wanted, files), files, workers, scale)
     if check:
@@ -118,7 +121,7 @@ def _conduct(call: Call, as_json: bool) -> None:
 
 
 def _check(call: Call, count: int, as_json: bool) -> None:
-    asked = [(cell.game.name, cell.expert.name, arm.key) for cell, arm in call.cells]  # of any scale and seed
+    asked = [(cell.game.title, cell.expert.name, arm.key) for cell, arm in call.cells]  # of any scale and seed
     with _bar(f"{call.study.name} again", as_json) as show:
         checked = recheck(call.folder, asked, count, call.files, call.workers, show)
     _print_checked(call.study.name, checked, call.folder, as_json)

@@ -20,7 +20,7 @@ from hydraviper.experts.frap import SHAPES, FrapNetwork, FrapQ
 from hydraviper.experts.local_q import LocalQExpert, NetworkQ
 from hydraviper.experts.networks import CriticExpert, Network, NetworkExpert
 from hydraviper.profile import Profile
-from hydraviper.protocols import Game, Policy, Student, offers
+from hydraviper.protocols import Game, Policy, Student, offers, spec_of
 from hydraviper.trees.file import write_whole
 from hydraviper.trees.tree import Tree
 
@@ -269,8 +269,7 @@ def shipped(game: Game, algorithm: str | None = None) -> StoredExpert:
     """
     experts = [expert for expert in all_shipped(game) if algorithm in (None, expert.about.get("algorithm"))]
     if not experts:
-        parameters = ",".join(f"{name}={value}" for name, value in game.parameters.items())
-        spec = f"{game.name}:{parameters}"
+        spec = spec_of(game.name, game.parameters)
         make = f"train {spec}" if algorithm is None else f"train {spec} --algorithm {algorithm}"
         if algorithm is not None and algorithm.endswith("-joint"):
             make = f"critic {spec} --expert {algorithm.removesuffix('-joint')}"

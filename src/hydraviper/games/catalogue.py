@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -17,7 +18,7 @@ from hydraviper.games.environments import by_name
 from hydraviper.games.environments.game import Environments
 from hydraviper.games.environments.repeats import check_repeats
 from hydraviper.games.particle import CooperativeNavigation, PhysicalDeception
-from hydraviper.protocols import Game
+from hydraviper.protocols import Game, spec_of
 
 GAMES: dict[str, Callable[..., Game]] = {
     CooperativeNavigation.name: CooperativeNavigation,
@@ -64,26 +65,34 @@ def _made(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
         raise InputError(f"{name} cannot be made with {options} ({error}): check its parameters.") from None
 
 
+def title(game: Game) -> str:
+    """A game as people write it: its name, with the parameters that differ from their defaults."""
+    return titled(game.name, game.parameters)
+
+
+def titled(name: str, parameters: Mapping[str, Any]) -> str:
+    """The title of a game by its name and its parameters."""
+    defaults = inspect.signature(GAMES[name]).parameters if name in GAMES else {}
+    changed = {key: value for key, value in parameters.items() if key not in defaults or defaults[key].default != value}
+    return spec_of(name, changed)
+
+
 def completed(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that a file recorded, with those that did not exist yet as they were played at the time."""
     accepted = inspect.signature((GAMES | FAMILIES)[name]).parameters if name in GAMES | FAMILIES else {}
     return {**{key: value for key, value in traffic_options.BEFORE.items() if key in accepted}, **parameters}
 
 
-def named_file(spec: str, parameters: Mapping[str, Any] | None = None) -> Path | None:
-    """The file that a game is made from, if the user names one."""
+def named_source(spec: str, parameters: Mapping[str, Any] | None = None) -> Path | str | None:
+    """The file that a game is made from, or the code of which we know no package, if the user names one."""
     name, options = read(spec, parameters)
-    return traffic_catalogue.place(str(options[FILES[name]])) if name in FILES else None
-
-
-def named_code(spec: str, parameters: Mapping[str, Any] | None = None) -> str | None:
-    """The code that a game is made by, if the user names it and it belongs to no package that we know."""
-    name, options = read(spec, parameters)
-    subject = str(options.get(_subject(name), "")) if name in ("gymnasium", "pettingzoo", "python") else ""
-    module = subject.partition(":")[0]
+    if name in FILES:
+        return traffic_catalogue.place(str(options[FILES[name]]))
+    subject = str(options[_subject(name)]) if name in ("gymnasium", "pettingzoo", "python") else ""
     if not subject or (name == "gymnasium" and ":" not in subject):
-        return None
-    return None if name != "python" and module.partition(".")[0] in WELL_KNOWN else f"{name}:{subject}"
+        return None  # Gymnasium's own, or what installed packages have registered with it
+    known = name != "python" and re.split("[.:]", subject)[0] in WELL_KNOWN
+    return None if known else f"{name}:{subject}"
 
 
 def read(spec: str, parameters: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from hydraviper.engines.remembered import QUICK, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.networks import CriticExpert
 from hydraviper.protocols import Engine, Game, Policy, offers
-from hydraviper.runs.folder import check_new_file
+from hydraviper.runs.folder import check_new_file, plain
 from hydraviper.runs.opening import Tell, engine_for, game_and_expert, game_named
 from hydraviper.runs.recipe import subject
 
@@ -68,7 +68,7 @@ def fit_critics(
     changes = {"updates": updates, "rollouts": rollouts}
     asked_for = {name: value for name, value in changes.items() if value is not None}
     name = name or str(about.get("algorithm", "expert"))
-    path = out or Path(f"{game.name}-{name.replace(' ', '-')}-critic-{seed}.safetensors")
+    path = out or Path(f"{plain(game.name)}-{plain(name)}-critic-{seed}.safetensors")
     check_new_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     journal = path.with_name(path.name + ".rollouts")

@@ -86,8 +86,9 @@ def execute(
     progress: Progress = lambda step, done, of: None,
     references: Callable[[], evaluation.References] | None = None,
     shared: Path | None = None,
+    pictures: bool = True,
 ) -> Summary:
-    """Distil into a claimed folder and evaluate on unseen seeds.
+    """Distil into a claimed folder and evaluate on unseen seeds; without `pictures`, the report shows no episode.
 
     `references` gives the expert's and the yardsticks' rollouts where somebody has them already. `shared` is a folder
     where runs leave their rollouts for one another.
@@ -110,7 +111,7 @@ def execute(
     if plan.constraints is not None:
         constraints = _constraints(plan, plan.constraints, result, engine, episodes, progress)
         summary = structs.replace(summary, constraints=constraints)
-    _write(result, summary, folder, None if plan.constraints is None else plan.constraints.source)
+    _write(result, summary, folder, None if plan.constraints is None else plan.constraints.source, pictures)
     if shared is not None and (folder / JOURNAL).exists():
         shared.mkdir(parents=True, exist_ok=True)
         (folder / JOURNAL).replace(shared / f"{folder.name}.journal")
@@ -248,15 +249,15 @@ def _constraints(
     return ConstraintsRecord(properties={verdict.property: verdict.holds for verdict in verdicts}, price=price)
 
 
-def _write(result: Distilled, summary: Summary, folder: Path, constraints: str | None) -> None:
-    ledger = result.ledger
+def _write(result: Distilled, summary: Summary, folder: Path, constraints: str | None, pictures: bool = True) -> None:
+    ledger, expert = result.ledger, (lambda: result.profile.expert) if pictures else None
     if result.settings.learner != "tree":
         file.write_whole(folder / "report.html", render_report(summary, ledger=ledger.lines, notes=ledger.notes))
         file.write_whole(folder / "summary.json", encode(summary, indent=1))
         return
     trees = replace(trees_of(result, constraints), score=summary.score)
     file.write_whole(folder / "summary.json", encode(summary, indent=1))
-    page = draw.report(result.game, trees, summary, ledger=ledger.lines, notes=ledger.notes)
+    page = draw.report(result.game, trees, summary, expert, ledger=ledger.lines, notes=ledger.notes)
     file.write_whole(folder / "report.html", page)
     file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
 

@@ -12,7 +12,7 @@ from hydraviper.experts.algorithms import ALGORITHMS
 from hydraviper.experts.store import StoredExpert
 from hydraviper.experts.worth import AnyExpert
 from hydraviper.games import catalogue
-from hydraviper.protocols import Engine, Expert, Game
+from hydraviper.protocols import Engine, Expert, Game, offers
 from hydraviper.runs import trust
 from hydraviper.variants import VARIANTS, Variant
 
@@ -23,10 +23,11 @@ Tell = Callable[[str], None]  # gives the user a sentence to know beside the res
 
 def game_named(spec: str) -> Game:
     """The game that the user names."""
-    path = catalogue.named_file(spec)
-    if path is not None:
-        trust.remember(path)
-    return catalogue.make(spec)
+    source = catalogue.named_source(spec)
+    game = catalogue.make(spec)
+    if source is not None:
+        trust.remember(source if isinstance(source, Path) else trust.from_here(source))
+    return game
 
 
 def expert_named(game: Game, name: Path | str | None, workers: int = 1, trust_code: bool = False) -> AnyExpert:
@@ -97,12 +98,13 @@ def variant_named(name: str) -> Variant:
 
 
 def engine_for(game: Game, workers: int) -> LocalEngine:
-    """An engine of this machine; a game that is not in the catalogue is played in this process."""
+    """An engine of this machine; a game that cannot be made again elsewhere is played in this process."""
     try:
         catalogue.read(game.name, game.parameters)
+        again = catalogue.maker(game)
     except InputError:
-        return LocalEngine(lambda: game)
-    return LocalEngine(catalogue.maker(game), workers)
+        again = offers(game).again
+    return LocalEngine(lambda: game) if again is None else LocalEngine(again, workers)
 
 
 @contextmanager

@@ -78,6 +78,6 @@ def _write(run: Run, summary: Summary, folder: Path, expert_file: str | None) ->
     recipe = recipe_of(run.game, run.expert, expert_file, made["algorithm"], made["settings"], refined=refined)
     file.write_whole(folder / "settings.json", encode(recipe, indent=1))
     file.write_whole(folder / "summary.json", encode(summary, indent=1))
-    page = draw.report(run.game, run.trees, summary, notes=summary.notes or ())
+    page = draw.report(run.game, run.trees, summary, lambda: run.expert, notes=summary.notes or ())
     file.write_whole(folder / "report.html", page)
     file.save(run.trees, folder / "trees.json")

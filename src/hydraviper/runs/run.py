@@ -68,9 +68,9 @@ class Run:
         if self._game is not None:
             return self._game
         parameters = catalogue.completed(self.trees.game, self.trees.parameters)
-        path = catalogue.named_file(self.trees.game, parameters)
-        if path is not None:
-            trust.check(path, self._ask)
+        source = catalogue.named_source(self.trees.game, parameters)
+        if source is not None:
+            trust.check(source, self._ask)
         return catalogue.make(self.trees.game, parameters)
 
     def changed(
@@ -140,6 +140,7 @@ def load_run(
     path: Path | str,
     *,
     expert: Path | str | None = None,
+    game: Game | None = None,
     workers: int = 1,
     trust_path: bool = False,
     ask: trust.Ask = lambda question: False,
@@ -148,13 +149,14 @@ def load_run(
 ) -> Run:
     """Open a run's folder or a trees.json.
 
-    `expert` is a file or the name of an expert to compare with, instead of the one that made the trees. What only the
-    run's files name is not opened, unless `trust_path` says so or `ask` agrees; an expert whose file runs code when it
-    is loaded needs `trust_code`.
+    `expert` is a file or the name of an expert to compare with, instead of the one that made the trees. `game` is for
+    trees of a game that has no name here, such as some of `from_pettingzoo`. What only the run's files name is not
+    opened, unless `trust_path` says so or `ask` agrees; an expert whose file runs code when it is loaded needs
+    `trust_code`.
     """
     agree = (lambda question: True) if trust_path else ask
     more: dict[str, Any] = {"ask": agree, "tell": tell, "trust_code": trust_code}
-    return Run(file.load(path), path=Path(path), expert_name=expert, workers=workers, **more)
+    return Run(file.load(path), path=Path(path), game=game, expert_name=expert, workers=workers, **more)
 
 
 def opened(source: Source) -> Run:

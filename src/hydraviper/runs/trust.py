@@ -13,7 +13,7 @@ Ask = Callable[[str], bool]  # puts a question to the user: yes or no
 
 
 def remember(what: Path | str) -> None:
-    """Remember that the user named a path or an expert."""
+    """Remember that the user named a path, or code (as `from_here` has it)."""
     if str(what) in _known():
         return
     try:
@@ -24,16 +24,18 @@ def remember(what: Path | str) -> None:
         pass  # nothing is lost but that the user will be asked
 
 
-def check(path: Path, ask: Ask) -> None:
-    """Refuse a path that only a file has named, unless the user agrees."""
-    if str(path) in _known():
+def check(source: Path | str, ask: Ask) -> None:
+    """Refuse a file, or code (as text), that a game is made from if only trees.json names it and no user agrees."""
+    named = source if isinstance(source, Path) else from_here(source)
+    if str(named) in _known():
         return
-    if not ask(f"The trees are for a game in the file {path}, which you have not named before. Open it?"):
+    where, verb = ("in the file", "Open") if isinstance(source, Path) else ("made by the code", "Run")
+    if not ask(f"The trees are for a game {where} {source}, which you have not named before. {verb} it?"):
         raise InputError(
-            f"the trees are for a game in the file {path}, which nobody has named on this machine: "
+            f"the trees are for a game {where} {source}, which nobody has named on this machine: "
             f"add {OPTION} if you trust both."
         )
-    remember(path)
+    remember(named)
 
 
 def check_expert(name: str, ask: Ask) -> None:
@@ -49,7 +51,7 @@ def check_expert(name: str, ask: Ask) -> None:
 
 
 def from_here(name: str) -> str:
-    """An expert that runs code, as it is remembered: in another folder its name may stand for another module."""
+    """A game or an expert that runs code, as it is remembered: elsewhere its name may stand for another module."""
     return f"{name} from {Path.cwd()}"
 
 

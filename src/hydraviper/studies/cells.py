@@ -14,8 +14,9 @@ from msgspec import Meta, Struct, structs
 
 from hydraviper.data import InputError
 from hydraviper.games import catalogue
-from hydraviper.protocols import Game
+from hydraviper.protocols import Game, spec_of
 from hydraviper.records import schema_of
+from hydraviper.runs.folder import plain
 from hydraviper.settings import Settings
 from hydraviper.studies.design import Arm, settings_of
 from hydraviper.variants import VARIANTS
@@ -35,6 +36,11 @@ class GameName(Struct, frozen=True):
 
     name: str
     parameters: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The game as people write it; equal for cells that may be compared."""
+        return catalogue.titled(self.name, self.parameters)
 
 
 class ExpertName(Struct, frozen=True):
@@ -80,14 +86,12 @@ class Cell(Struct, frozen=True):
         """A file's name that people can read and that no other cell has."""
         budget = f"{self.settings.train_budget}-{self.settings.valid_budget}"
         digest = hashlib.sha256(self.key.encode()).hexdigest()[:10]
-        return f"{self.game.name}.{self.expert.name}.{self.algorithm}.{budget}.seed-{self.seed}.{digest}"
+        return f"{plain(self.game.name)}.{plain(self.expert.name)}.{self.algorithm}.{budget}.seed-{self.seed}.{digest}"
 
     @property
     def command(self) -> str:
         """The call of `distill` that makes the same trees; a scaled cell's warm-up is beyond its options."""
-        spec = self.game.name
-        if self.game.parameters:
-            spec += ":" + ",".join(f"{name}={value}" for name, value in self.game.parameters.items())
+        spec = spec_of(self.game.name, self.game.parameters)
         default, names = Settings().to_json(), {"most_leaves": "leaves"}
         values = {"algorithm": self.algorithm, **self.settings.to_json(), "episodes": self.episodes}
         values.pop("rollouts_per_iteration")
@@ -103,10 +107,10 @@ class Cell(Struct, frozen=True):
         return " ".join(["hydraviper distill", spec, *expert, *changed, *refine, *scaled])
 
 
-def cell_of(arm: Arm, game: Game, expert: ExpertName, seed: int, scale: float) -> Cell:
-    """The cell of an arm in a game, with an expert and a seed."""
+def cell_of(arm: Arm, game: Game, expert: ExpertName, seed: int, scale: float, episodes: int | None = None) -> Cell:
+    """The cell of an arm in a game, with an expert and a seed; None: as many episodes as suit the game."""
     settings = replace(settings_of(arm, game), seed=seed)
-    episodes = game.recommended.evaluation_episodes
+    episodes = game.recommended.evaluation_episodes if episodes is None else episodes
     if scale != 1:
         settings, episodes = _scaled(settings, scale, len(game.agents)), max(10, round(scale * episodes))
     name = GameName(game.name, dict(game.parameters))

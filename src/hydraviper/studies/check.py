@@ -48,7 +48,7 @@ def recheck(
     texts = {
         result.cell.key: (result, text)
         for result, text in results.documents(folder)
-        if (result.cell.game.name, result.cell.expert.name, result.arm) in wanted
+        if (result.cell.game.title, result.cell.expert.name, result.arm) in wanted
     }
     chosen = sample([result for result, _ in texts.values()], count)
     checked = []
@@ -62,7 +62,7 @@ def sample(finished: Sequence[Result], count: int) -> list[Result]:
     """So many cells, spread evenly over arms, games and seeds."""
     if not finished:
         raise InputError("there are no finished cells to check: run the study first.")
-    ordered = sorted(finished, key=lambda result: (result.cell.game.name, result.arm, result.seed))
+    ordered = sorted(finished, key=lambda result: (result.cell.game.title, result.arm, result.seed))
     count = min(count, len(ordered))
     return [ordered[int((k + 0.5) * len(ordered) / count)] for k in range(count)]
 

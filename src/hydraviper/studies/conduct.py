@@ -65,8 +65,8 @@ def conduct(call: Call, progress: CellProgress) -> Outcome:
             results.clean(folder)
         if not shared and call.pack:
             results.archive(folder)
-    asked = {(cell.game.name, cell.expert.name) for cell, _ in call.cells}
-    shown = [result for result in finished.values() if (result.cell.game.name, result.cell.expert.name) in asked]
+    asked = {(cell.game.title, cell.expert.name) for cell, _ in call.cells}
+    shown = [result for result in finished.values() if (result.cell.game.title, result.cell.expert.name) in asked]
     taken = sum(len(one.results) for one in adopted)
     counts = {"wanted": len(call.cells), "adopted": taken, "ran": ran, "missing": missing}
     left = [name for one in adopted for name in one.left]

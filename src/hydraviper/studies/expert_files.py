@@ -5,11 +5,16 @@ from pathlib import Path
 
 from hydraviper.data import InputError
 from hydraviper.experts import store
-from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
+from hydraviper.games import catalogue
 from hydraviper.protocols import Game
+from hydraviper.runs.opening import expert_named
 from hydraviper.studies.study import Study
 
-ExpertFiles = Mapping[tuple[str, str], Path]  # (game, algorithm that trained it) -> file
+SHIPPED = "shipped"  # the expert of a study of one's own that names none
+
+# (game's title, expert's name: the algorithm that trained it) -> what --expert takes
+ExpertFiles = Mapping[tuple[str, str], Path | str]
 
 
 def chosen(study: Study, words: Sequence[str]) -> tuple[list[str], ExpertFiles]:
@@ -26,7 +31,7 @@ def chosen(study: Study, words: Sequence[str]) -> tuple[list[str], ExpertFiles]:
 
 def read(files: Iterable[Path]) -> ExpertFiles:
     """Expert files by the game and the algorithm that their heads name."""
-    found: dict[tuple[str, str], Path] = {}
+    found: dict[tuple[str, str], Path | str] = {}
     for file in files:
         about = store.load(file).about
         key = (str(about.get("game")), str(about.get("algorithm")))
@@ -36,8 +41,7 @@ def read(files: Iterable[Path]) -> ExpertFiles:
     return found
 
 
-def find(game: Game, name: str, files: ExpertFiles) -> StoredExpert:
-    """The expert of that name for a game: the file that was passed, else the one that ships."""
-    if (game.name, name) in files:
-        return store.load(files[game.name, name], game)
-    return store.shipped(game, name)
+def find(game: Game, name: str, files: ExpertFiles) -> AnyExpert:
+    """The expert of that name for a game: the one that was passed, else the one that ships."""
+    passed = files.get((catalogue.title(game), name))
+    return expert_named(game, passed if passed is not None or name == SHIPPED else name)

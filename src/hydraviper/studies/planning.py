@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hydraviper.data import InputError
-from hydraviper.experts import store
 from hydraviper.games import catalogue
+from hydraviper.runs.run import expert_hash
 from hydraviper.studies import expert_files
 from hydraviper.studies.cells import Cell, ExpertName, cell_of
 from hydraviper.studies.design import Arm
@@ -32,16 +32,16 @@ def plan(study: Study, wanted: Wanted, files: ExpertFiles) -> list[tuple[Cell, A
         if game not in experts or algorithm not in experts[game]:
             asked = "; ".join(f"{name}: {', '.join(names)}" for name, names in experts.items())
             raise InputError(f"{path} is an expert for {game} by {algorithm}, which is not asked for here ({asked}).")
-    games = [catalogue.make(name) for name in experts]
+    games = {title: catalogue.make(title) for title in experts}
     named = {
-        game.name: [ExpertName(name, store.digest(expert_files.find(game, name, files))) for name in experts[game.name]]
-        for game in games
+        title: [ExpertName(name, expert_hash(expert_files.find(game, name, files))) for name in experts[title]]
+        for title, game in games.items()
     }
     return [
-        (cell_of(arm, game, expert, seed, wanted.scale), arm)
+        (cell_of(arm, game, expert, seed, wanted.scale, study.episodes), arm)
         for seed in range(wanted.seeds)
-        for game in games
-        for expert in named[game.name]
+        for title, game in games.items()
+        for expert in named[title]
         for arm in arms
     ]
 
@@ -49,9 +49,11 @@ def plan(study: Study, wanted: Wanted, files: ExpertFiles) -> list[tuple[Cell, A
 def _experts(study: Study, wanted: Wanted) -> dict[str, list[str]]:
     """The games that are wanted, each with its experts."""
     experts: dict[str, list[str]] = {}
-    for game in wanted.games or study.games:
-        if game not in study.games:
-            raise InputError(f"{study.name} has no game {game!r}: choose among {', '.join(study.games)}.")
+    for word in wanted.games or study.games:
+        # a comma divides the words, so that a title with parameters is named by what stands before them
+        game = next((title for title in study.games if word in (title, title.partition(",")[0])), None)
+        if game is None:
+            raise InputError(f"{study.name} has no game {word!r}: choose among {', '.join(study.games)}.")
         names = study.experts[game]
         chosen = [name for name in names if wanted.experts is None or name in wanted.experts]
         if chosen:

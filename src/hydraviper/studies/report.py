@@ -167,10 +167,12 @@ def _facts(report: Report) -> list[str]:
     count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     machines = Counter(f"{result.machine.processor}, {result.machine.cores} cores" for result in every)
     commits = Counter(map(_commit, every))
+    paper = "The paper's values are means over 10 seeds of 10 episodes, with its own experts. "
+    published = any(row.published is not None or row.of_the_paper for row in report.rows)
     return [
         f"{len(every):,} cells. Means over {count} seeds with 95 % t-intervals; every seed's trees are scored on the "
-        "same unseen episodes as all others of the game. The paper's values are means over 10 seeds of 10 episodes, "
-        'with its own experts. "Comparable" means not worse by more than 5 %, with 95 % confidence, on common seeds.',
+        f"same unseen episodes as all others of the game. {paper if published else ''}"
+        '"Comparable" means not worse by more than 5 %, with 95 % confidence, on common seeds.',
         _timing(every),
         f"Machine: {'; '.join(machines)}. Commit: {', '.join(commits)}. Made by: {'; '.join(_commands(every))}.",
     ]

@@ -127,7 +127,7 @@ def rows_of(
     for result in results:
         if result.cell.scale == scale:
             cell = result.cell
-            groups.setdefault((cell.game.name, cell.expert.name, cell.expert.hash, result.arm), []).append(result)
+            groups.setdefault((cell.game.title, cell.expert.name, cell.expert.hash, result.arm), []).append(result)
     hashes: dict[tuple[str, str], set[str]] = {}
     for game, expert, digest, _ in groups:
         hashes.setdefault((game, expert), set()).add(digest)

@@ -26,7 +26,7 @@ from hydraviper.engines.local import LocalEngine
 from hydraviper.engines.pool import Pool
 from hydraviper.engines.remembered import QUICK, RememberedEngine
 from hydraviper.experts import store
-from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.games import catalogue
 from hydraviper.profile import Profile
 from hydraviper.protocols import Game, offers
@@ -35,6 +35,9 @@ from hydraviper.refine.records import RefineSettings
 from hydraviper.refine.search import refine
 from hydraviper.runs import distil as runs
 from hydraviper.runs import evaluate as evaluation
+from hydraviper.runs.folder import plain
+from hydraviper.runs.opening import engine_for
+from hydraviper.runs.run import expert_hash
 from hydraviper.studies import expert_files, provenance, results
 from hydraviper.studies.cells import Cell, Result, Timing
 from hydraviper.studies.expert_files import ExpertFiles
@@ -139,14 +142,14 @@ class Clock:
         self._waiting = {id(job): job for job in jobs}
         self._seen: dict[tuple[str, str], list[float]] = {}  # (game, arm) -> seconds of its cells
         for result in earlier:
-            self._seen.setdefault((result.cell.game.name, result.arm), []).append(result.timing.wall)
+            self._seen.setdefault((result.cell.game.title, result.arm), []).append(result.timing.wall)
 
     def finished(self, job: Job, seconds: float | None) -> None:
         """Take note of a cell; one without seconds is another process's."""
         self.done += 1
         self._waiting.pop(id(job))
         if seconds is not None:
-            self._seen.setdefault((job.cell.game.name, job.arm), []).append(seconds)
+            self._seen.setdefault((job.cell.game.title, job.arm), []).append(seconds)
 
     def again(self, jobs: Sequence[Job]) -> None:
         """These have to be run here after all."""
@@ -160,7 +163,7 @@ class Clock:
         everything = [seconds for arm in self._seen.values() for seconds in arm]
 
         def expected(job: Job) -> float:
-            seconds = self._seen.get((job.cell.game.name, job.arm), everything)
+            seconds = self._seen.get((job.cell.game.title, job.arm), everything)
             return sum(seconds) / len(seconds)
 
         return sum(map(expected, self._waiting.values())) / self._at_once
@@ -172,9 +175,9 @@ def execute(job: Job) -> Result:
     cell = job.cell
     game = catalogue.make(cell.game.name, cell.game.parameters)
     expert = replace(expert_files.find(game, cell.expert.name, job.files), workers=job.workers)
-    if store.digest(expert) != cell.expert.hash:
+    if expert_hash(expert) != cell.expert.hash:
         raise InputError(f"the {cell.expert.name} expert for {game.name} has changed since the study was planned.")
-    with _scratch(job) as folder, LocalEngine(catalogue.maker(game), job.workers) as engine:
+    with _scratch(job) as folder, engine_for(game, job.workers) as engine:
         summary = _distill(folder, job, game, expert, engine)
         if cell.refine:
             summary = _refine(folder, job, game, expert, engine, summary)
@@ -200,21 +203,28 @@ def _scratch(job: Job) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def _distill(folder: Path, job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> dict[str, Any]:
+def _distill(folder: Path, job: Job, game: Game, expert: AnyExpert, engine: LocalEngine) -> dict[str, Any]:
     """Distil into a run's folder; returns what `hydraviper distill --json` prints."""
     cell = job.cell
     plan = runs.Plan(game, expert, VARIANTS[cell.algorithm], cell.settings)
     references = None if offers(game).compiled else lambda: _references(job, game, expert, engine)
-    seed = f"rollouts-{game.name}-{cell.expert.hash}-{cell.seed}"
+    seed = f"rollouts-{plain(game.name)}-{cell.expert.hash}-{cell.seed}"
     shared = job.folder / RUNNING / seed if job.shares else None
     summary = runs.execute(
-        plan, folder, engine, episodes=cell.episodes, command=cell.command, references=references, shared=shared
+        plan,
+        folder,
+        engine,
+        episodes=cell.episodes,
+        command=cell.command,
+        references=references,
+        shared=shared,
+        pictures=False,
     )
     return {**to_json(summary), "out": None}
 
 
 def _refine(
-    folder: Path, job: Job, game: Game, expert: StoredExpert, engine: LocalEngine, summary: dict[str, Any]
+    folder: Path, job: Job, game: Game, expert: AnyExpert, engine: LocalEngine, summary: dict[str, Any]
 ) -> dict[str, Any]:
     """Search for better trees; the score is theirs, and the search's seconds are counted."""
     students = file.load(folder).students(game)
@@ -227,9 +237,9 @@ def _refine(
     return {**summary, **to_json(scores), "seconds": seconds, "notes": notes, "refined": refined.to_json()}
 
 
-def _references(job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> evaluation.References:
+def _references(job: Job, game: Game, expert: AnyExpert, engine: LocalEngine) -> evaluation.References:
     """The expert and the yardsticks on the unseen episodes, played by one of the cells for all."""
-    path = job.folder / RUNNING / f"{game.name}-{job.cell.expert.hash}.journal"
+    path = job.folder / RUNNING / f"{plain(game.name)}-{job.cell.expert.hash}.journal"
     with results.locked(path.with_suffix(".lock")):  # the others wait rather than play the same
         remembered = RememberedEngine(engine, path, runs.subject(game), store.policy_digest, least_seconds=QUICK)
         return evaluation.play_references(game, expert, remembered, job.cell.episodes)

@@ -25,4 +25,5 @@ class Study:
     games: tuple[str, ...] = GAMES
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: PAPER_EXPERTS)
     reference: str = OURS  # the arm that others of its group and budget are compared with on common seeds
+    episodes: int | None = None  # unseen ones, for the score; None: as many as suit the game
     timed: bool = False  # runtime is measured: one cell at a time

@@ -9,6 +9,7 @@ from hydraviper.drawing.charts import WIDTH, inline, width_of
 from hydraviper.drawing.icons import draw_icons
 from hydraviper.drawing.maps import draw_map
 from hydraviper.drawing.pages import beyond, making
+from hydraviper.drawing.pages.episode import Film, episode
 from hydraviper.drawing.pages.scores import scores, verdict
 from hydraviper.drawing.pages.style import page
 from hydraviper.drawing.pages.words import count, duration
@@ -28,10 +29,11 @@ def render_report(
     notes: Sequence[str] = (),
     drawing: Drawing | None = None,
     teams: Sequence[Team] = (),
+    film: Film | None = None,
 ) -> str:
     """The whole page as text: verdict, scores, a map if there is one, every tree, learning, budget, time, settings.
 
-    `drawing` is the game's geometry, `teams` are those of the map.
+    `drawing` is the game's geometry, `teams` are those of the map, `film` shows an episode.
     """
     drawing = drawing or Drawing()
     sections = [
@@ -41,6 +43,7 @@ def render_report(
         beyond.refined(summary),
         beyond.constraints(summary),
         _map(summary, drawing, teams),
+        episode(film),
         _trees(agents, trees, drawing),
         making.learning(summary, ledger),
         making.budget(summary, ledger),

@@ -42,9 +42,7 @@ def registered(id: str, steps: int | None, own: Mapping[str, Any]) -> Any:
     except (gym.error.Error, ModuleNotFoundError) as error:
         raise InputError(f"Gymnasium cannot make {id!r}: {_sentence(error)}") from None
     except (TypeError, ValueError, AssertionError) as error:
-        raise InputError(
-            f"gymnasium:{id} cannot be made with {dict(own)} ({first_line(error)}): check these."
-        ) from None
+        raise _refused(f"gymnasium:{id}", own, error) from None
 
 
 def pettingzoo(module: str, **parameters: Any) -> Game:
@@ -64,9 +62,7 @@ def _of_module(name: str, own: Mapping[str, Any]) -> Any:
     try:
         return parallel(make(**own), f"pettingzoo:{name}")
     except (TypeError, ValueError, AssertionError) as error:
-        raise InputError(
-            f"pettingzoo:{name} cannot be made with {dict(own)} ({first_line(error)}): check these."
-        ) from None
+        raise _refused(f"pettingzoo:{name}", own, error) from None
 
 
 def parallel(env: Any, name: str) -> Any:

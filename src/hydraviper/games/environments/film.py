@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from hydraviper.rollout import play
 
 def filmed(game: Any, policy: Policy, seed: int, count: int) -> list[tuple[int, np.ndarray]]:
     """Pictures [H, W, 3] at `count` steps of an episode from its start to its end, each with its step."""
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # else pygame complains, though it opens no window
     seeds = np.array([seed], np.uint64)
     length = int(play(game, policy, seeds).lengths[0])
     wanted = set(np.linspace(0, length, count).round().astype(int).tolist())
