@@ -85,26 +85,35 @@ def expert_of(game: Any, game_name: str, algorithm: str, way: str, folder: Path)
 
 def ppo(identity: str, path: Path) -> None:
     """Train PPO by Stable-Baselines3."""
+    import torch
     from stable_baselines3 import PPO
     from stable_baselines3.common.env_util import make_vec_env
 
+    torch.set_num_threads(1)
+    settings: dict[str, Any] = {"n_steps": 128, "n_epochs": 4, "gae_lambda": 0.94}
     if identity.startswith("CartPole"):
-        settings, steps = {"n_steps": 32, "batch_size": 256, "n_epochs": 20, "gae_lambda": 0.8, "gamma": 0.98}, 60_000
-    else:
-        settings, steps = {"n_steps": 128, "n_epochs": 4, "gae_lambda": 0.94}, 100_000
-    model = PPO("MlpPolicy", make_vec_env(identity, 8, seed=0), **settings, learning_rate=1e-3, seed=0, device="cpu")
-    model.learn(steps)
+        settings = {"n_steps": 32, "batch_size": 256, "n_epochs": 20, "gae_lambda": 0.8, "gamma": 0.98}
+        settings |= {"learning_rate": lambda left: 1e-3 * left, "clip_range": lambda left: 0.2 * left}
+    model = PPO("MlpPolicy", make_vec_env(identity, 8, seed=0), **settings, seed=0, device="cpu")
+    model.learn(60_000 if identity.startswith("CartPole") else 100_000)
     model.save(path)
 
 
 def dqn(identity: str, path: Path) -> None:
     """Train DQN by Stable-Baselines3; of its states, the one that scored best."""
     import gymnasium
+    import torch
     from stable_baselines3 import DQN
-    from stable_baselines3.common.callbacks import EvalCallback
+    from stable_baselines3.common.callbacks import EvalCallback, StopTrainingOnRewardThreshold
 
+    torch.set_num_threads(1)
+    enough = StopTrainingOnRewardThreshold(499.9 if identity.startswith("CartPole") else -80.0)
     kept = EvalCallback(
-        gymnasium.make(identity), eval_freq=2500, n_eval_episodes=20, best_model_save_path=str(path.with_suffix(""))
+        gymnasium.make(identity),
+        callback_on_new_best=enough,
+        eval_freq=2500,
+        n_eval_episodes=20,
+        best_model_save_path=str(path.with_suffix("")),
     )
     settings = {"learning_starts": 1000, "target_update_interval": 200, "gradient_steps": 2, "buffer_size": 100_000}
     settings |= {"exploration_fraction": 0.3, "exploration_final_eps": 0.04, "learning_rate": 1e-3, "batch_size": 64}
@@ -121,10 +130,10 @@ def report(scores: dict[str, Any]) -> str:
     lines = [
         "# What an expert's values bring",
         "",
-        f"`.venv-experts/bin/python -m benchmarks.values` (after `make test-experts`). Trees of depth {SETTINGS.depth} by "
-        f"HYDRAVIPER, {SETTINGS.train_budget} training and {SETTINGS.valid_budget} validation rollouts; mean over seeds "
-        f"with its 95 % interval, {EPISODES} unseen episodes each. Cooperative navigation: total penalty, lower is "
-        "better; the others: return, higher is better.",
+        "`.venv-experts/bin/python -m benchmarks.values` (after `make test-experts`). Trees of depth "
+        f"{SETTINGS.depth} by HYDRAVIPER, {SETTINGS.train_budget} training and {SETTINGS.valid_budget} validation "
+        f"rollouts; mean over seeds with its 95 % interval, {EPISODES} unseen episodes each. Cooperative navigation: "
+        "total penalty, lower is better; the others: return, higher is better.",
         "",
         f"| game | expert | its score | {' | '.join(columns)} |",
         "|---|---|---|" + "---|" * len(columns),

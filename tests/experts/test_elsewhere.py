@@ -214,6 +214,7 @@ def test_a_policy_with_values_needs_no_enumeration_of_its_own(navigation):
         hydraviper.expert_from(navigation, Profile(expert), q=expert.q, values="none")
 
 
+@pytest.mark.slow
 def test_a_policy_without_values_weighs_everything_alike(stairs, small):
     class Walker:
         def act(self, observations):
@@ -248,14 +249,18 @@ def test_values_as_asked_for(stairs):
 
 
 @pytest.mark.slow
-def test_fitted_values_are_kept_in_a_file(stairs, tmp_path):
-    pytest.importorskip("jax")
+def test_fitted_values_are_kept_in_a_file(stairs, tmp_path, monkeypatch):
+    critics = pytest.importorskip("hydraviper.experts.critics", exc_type=ImportError)
+    suiting = critics.settings_for(stairs, LocalQExpert((chain_q(stairs),), {"settings": {"gamma": 0.5}}))
+    assert (suiting.rollouts, suiting.gamma) == (2000, 0.5)  # episodes of 8 steps
+    small = critics.CriticSettings(rollouts=40, checks=4, updates=100, hidden=8)
+    monkeypatch.setattr(critics, "settings_for", lambda *_, **__: small)
     expert = LocalQExpert((chain_q(stairs),), {"game": stairs.name, "name": "sb3:x", "contents": {}})
     fitted = worth.weighed(stairs, expert, "fitted")
     seen = [np.arange(1, 6, dtype=np.float32)[:, None]]
     np.testing.assert_array_equal(fitted.act(seen), expert.act(seen))
     assert fitted.about["values"] == "fitted"
-    assert "fitted to 2000 rollouts" in fitted.about["notes"][-1]
+    assert "fitted to 40 rollouts" in fitted.about["notes"][-1]
     store.save(fitted, tmp_path / "expert.safetensors")
     again = store.load(tmp_path / "expert.safetensors", stairs)
     np.testing.assert_array_equal(again.q(seen, again.act(seen)), fitted.q(seen, fitted.act(seen)))
@@ -266,6 +271,7 @@ def test_fitted_values_are_kept_in_a_file(stairs, tmp_path):
 # --------------------------------------------------------------------------- some agents stay what they are
 
 
+@pytest.mark.slow
 def test_random_agents_depend_on_seed_and_step_alone(tag):
     count = len(tag.agents)
     q_functions = tuple(
@@ -295,6 +301,7 @@ def test_random_agents_keep_to_masks(lights):
 # --------------------------------------------------------------------------- files
 
 
+@pytest.mark.slow
 def test_chains_in_a_file_of_ours(tag, tmp_path):
     q_functions = [chain_q(tag, i, seed=i) for i in range(3)]
     agent = tag.agents[3]
