@@ -43,10 +43,14 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     running = np.ones(episodes, bool)
     seen: list[Observations] = []
     paid: list[np.ndarray] = []
+    acting: list[np.ndarray] = []
+    standing = offers(game).standing
     trace = np.full((episodes, game.horizon), np.nan) if offers(game).scoring.step_minutes is not None else None
     for step in range(game.horizon):
         if record:
             seen.append(observations)
+            if standing is not None:
+                acting.append(standing().acting.copy())
         observations, rewards, done = game.step(_chosen(game, actor.act(observations), episodes))
         observations = _seen(game, observations, episodes)
         rewards = _plain(game, "rewards", rewards, (episodes, agents), np.float64)
@@ -67,7 +71,9 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
         raise InputError(f"{game.name} paid a reward that is not a number: check the game.")
     kept = tuple(_by_episode([step[i] for step in seen], lengths) for i in range(agents)) if record else None
     rewarded = _by_episode(paid, lengths) if record and paid else None
-    return Rollouts(returns, lengths, kept, dict(game.measures()), rewarded, trace)
+    counted = _by_episode(acting, lengths) if acting else None
+    cut = None if standing is None else standing().cut.copy()
+    return Rollouts(returns, lengths, kept, dict(game.measures()), rewarded, trace, counted, cut)
 
 
 def _by_episode(steps: list[np.ndarray], lengths: np.ndarray) -> np.ndarray:

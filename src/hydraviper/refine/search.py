@@ -142,4 +142,6 @@ def _with_counts(state: SearchState, trees: dict[int, Tree]) -> tuple[dict[int, 
     rollouts = state.engine.play(Profile(state.expert, trees), state.seeds(COUNTING, 0, episodes), record=True)
     observations = rollouts.observations or ()
     labels = state.expert.act(observations)
-    return {i: recount(tree, observations[i], labels[:, i]) for i, tree in trees.items()}, episodes
+    rows = {i: rollouts.moments(i) for i in trees}
+    counted = {i: recount(tree, observations[i][rows[i]], labels[rows[i], i]) for i, tree in trees.items()}
+    return counted, episodes
