@@ -17,7 +17,13 @@ from hydraviper.records import Making
 from hydraviper.runs import trust
 from hydraviper.variants import VARIANTS, Variant
 
-SHIPPED = (*ALGORITHMS, "mplight-joint", "maddpg-seed-1", "maddpg-60000-episodes")  # names of experts, for some games
+SHIPPED = (
+    *ALGORITHMS,
+    "mplight-joint",
+    "idqn-joint",
+    "maddpg-seed-1",
+    "maddpg-60000-episodes",
+)  # names of experts, for some games
 EXPERT = "expert.safetensors"  # in the folder of a run that has an expert of its own, or a copy of one from elsewhere
 Tell = Callable[[str], None]  # gives the user a sentence to know beside the result
 

@@ -24,7 +24,7 @@ import msgspec
 from hydraviper.data import InputError, JobError
 from hydraviper.engines.local import LocalEngine
 from hydraviper.engines.pool import Pool
-from hydraviper.engines.remembered import QUICK, RememberedEngine
+from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.worth import AnyExpert
 from hydraviper.games import catalogue
@@ -260,7 +260,7 @@ def _references(job: Job, game: Game, expert: AnyExpert, engine: LocalEngine) ->
 def _remembered(
     path: Path, game: Game, engine: LocalEngine, charge: Callable[[float], None] = lambda seconds: None
 ) -> RememberedEngine:
-    return RememberedEngine(engine, path, runs.subject(game), store.policy_digest, charge, least_seconds=QUICK)
+    return RememberedEngine(engine, path, runs.subject(game), store.policy_digest, charge)
 
 
 def _digest(*parts: object) -> str:
