@@ -22,7 +22,12 @@ class Lifts:
     score = hydraviper.Score("people waiting", "persons", lower_is_better=True, weights=(-0.5, -0.5))
     recommended = hydraviper.Recommended(low=(40, 60), high=(400, 600), rollouts_per_iteration=20)
     agents = tuple(
-        hydraviper.Agent(f"lift-{i}", ("waiting here", "waiting there"), ("rest", "serve few", "serve many"))
+        hydraviper.Agent(
+            f"lift-{i}",
+            ("waiting here", "waiting there"),
+            ("rest", "serve few", "serve many"),
+            (hydraviper.Values("count"),) * 2,
+        )
         for i in range(2)
     )
     teams = ((0, 1),)

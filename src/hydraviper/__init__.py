@@ -21,7 +21,7 @@ from hydraviper.kernels import cache as kernel_cache
 
 if TYPE_CHECKING:
     from hydraviper.algorithm import Distilled, distill
-    from hydraviper.data import Agent, Estimate, InputError, JobError, Recommended, Rollouts, Score, Team
+    from hydraviper.data import Agent, Estimate, InputError, JobError, Recommended, Rollouts, Score, Team, Values
     from hydraviper.dataset import Dataset
     from hydraviper.engines.local import LocalEngine
     from hydraviper.experts.local_q import LocalQ, LocalQExpert
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from hydraviper.runs.evaluate import evaluate
     from hydraviper.runs.explain import explain
     from hydraviper.runs.export import export
+    from hydraviper.runs.own_expert import make_expert
     from hydraviper.runs.refine import refine
     from hydraviper.runs.repair import repair
     from hydraviper.runs.run import Run, load_run
@@ -82,6 +83,7 @@ __all__ = [
     "Summary",
     "Team",
     "Tree",
+    "Values",
     "Variant",
     "Verification",
     "__version__",
@@ -93,6 +95,7 @@ __all__ = [
     "load_run",
     "load_trees",
     "make",
+    "make_expert",
     "play",
     "refine",
     "repair",
@@ -107,7 +110,7 @@ __all__ = [
 # Where the names live. They are looked up when first used: the command line must answer Ctrl-C and --version at once.
 _HOMES = {
     "algorithm": ("Distilled", "distill"),
-    "data": ("Agent", "Estimate", "InputError", "JobError", "Recommended", "Rollouts", "Score", "Team"),
+    "data": ("Agent", "Estimate", "InputError", "JobError", "Recommended", "Rollouts", "Score", "Team", "Values"),
     "dataset": ("Dataset",),
     "engines.local": ("LocalEngine",),
     "experts.local_q": ("LocalQ", "LocalQExpert"),
@@ -124,6 +127,7 @@ _HOMES = {
     "runs.evaluate": ("evaluate",),
     "runs.explain": ("explain",),
     "runs.export": ("export",),
+    "runs.own_expert": ("make_expert",),
     "runs.refine": ("refine",),
     "runs.repair": ("repair",),
     "runs.run": ("Run", "load_run"),

@@ -55,6 +55,24 @@ def check_names(whose: str, names: Iterable[str]) -> None:
             raise InputError(f"{whose} has the name {name!r}: write it without {found.group()!r}.")
 
 
+KINDS = ("real", "whole", "count", "flag")  # of values: any; whole numbers; whole and not negative; 0 or 1
+
+
+@dataclass(frozen=True)
+class Values:
+    """Which values a feature takes, and how people say them; words and drawings of trees go by it."""
+
+    kind: str = "real"  # one of KINDS
+    unit: str = ""  # behind its numbers; a name that ends with it ("red for, s") is said without
+    nought: str = ""  # how people say that it is 0: "phase 1 is red"; for a flag, the name says that it is 1
+    own: bool = False  # it tells of the agent itself, not of what the agent sees
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"features cannot have {self.kind!r} values: choose real, whole, count or flag.")
+        check_names("the value of a feature", filter(None, (self.unit, self.nought)))
+
+
 @dataclass(frozen=True)
 class Agent:
     """An agent: its name, and names for what it observes and what it can do."""
@@ -62,9 +80,14 @@ class Agent:
     name: str
     features: tuple[str, ...]  # F_i names, in the order of the observation
     actions: tuple[str, ...]  # names; an action is an index into this
+    values: tuple[Values, ...] = field(default=(), compare=False)  # F_i; none: any numbers
 
     def __post_init__(self) -> None:
         check_names("an agent", [self.name])
+        if len(self.values) not in (0, len(self.features)):
+            raise InputError(
+                f"agent {self.name} has {len(self.features)} features, but values for {len(self.values)}: one for each."
+            )
         for what, names in (("features", self.features), ("actions", self.actions)):
             check_names(f"one of the {what} of agent {self.name}", names)
             if not names:
@@ -123,14 +146,13 @@ class Domain:
     """Which values some features take."""
 
     features: tuple[str, ...]  # names or patterns
-    values: str = "real"  # real; whole: whole numbers; count: whole and not negative; flag: 0 or 1
+    values: str = "real"  # one of KINDS
     least: float | None = None
     most: float | None = None
     agent: tuple[str, ...] = ("*",)  # whose
 
     def __post_init__(self) -> None:
-        if self.values not in ("real", "whole", "count", "flag"):
-            raise InputError(f"features cannot have {self.values!r} values: choose real, whole, count or flag.")
+        Values(self.values)  # refuses what there is not
 
 
 @dataclass(frozen=True)
@@ -181,6 +203,7 @@ class Recommended:
     rollouts_per_iteration: int = 50
     ucb_scale: float = 4.0
     evaluation_episodes: int = 2000
+    features: str = "plain"  # what trees may ask for: plain, or derived
 
 
 @dataclass(frozen=True)
@@ -271,3 +294,15 @@ class Estimate(Struct, frozen=True):
 
     def __str__(self) -> str:
         return format(self)
+
+
+class StreetRecord(Struct, frozen=True, kw_only=True):
+    """What happened on a road into a signal, over some episodes."""
+
+    street: str  # "signal-2 from west (Station Road)"
+    agent: str  # the signal's
+    served: float  # vehicles that passed the signal, per episode
+    mean_wait: float  # seconds that its vehicles lost on the way to the signal, waiting to enter included
+    longest_wait: float  # seconds that anybody stood still or waited to enter, in any episode
+    level_of_service: str | None  # A to F, by the mean wait; null if nobody came
+    outside: float  # vehicles that could not enter behind it, at the end of an episode

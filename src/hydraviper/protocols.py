@@ -10,7 +10,18 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from hydraviper.controllers import Controller
-from hydraviper.data import Agent, Derived, InputError, Knowledge, Observations, Recommended, Rollouts, Score, Team
+from hydraviper.data import (
+    Agent,
+    Derived,
+    InputError,
+    Knowledge,
+    Observations,
+    Recommended,
+    Rollouts,
+    Score,
+    StreetRecord,
+    Team,
+)
 from hydraviper.geometry import Intersection, RoadMap
 
 
@@ -143,6 +154,19 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
+class Closely:
+    """What a game can tell of parts of an episode, at a cost, if it is asked to before the episode begins.
+
+    The measures of such an episode then also hold arrays of other shapes, [B, ...], which only the game can read.
+    """
+
+    watch: Callable[[], None]  # to be called before `reset`: look closely at the next episode
+    streets: Callable[[Mapping[str, np.ndarray]], tuple[StreetRecord, ...]]  # of measures
+    shown: Callable[[Mapping[str, np.ndarray]], Mapping[str, Mapping[str, float]]]  # agent -> action -> share of steps
+    beside: tuple[str, ...] = ()  # yardsticks that are worth a close look as well
+
+
+@dataclass(frozen=True)
 class Scoring:
     """Read by evaluations and reports: what a score is compared with."""
 
@@ -153,6 +177,10 @@ class Scoring:
     jam_multiple: float | None = None
     # How long a step takes in the world, if the score of a single step means something; it is then drawn over time.
     step_minutes: float | None = None
+    # The same game with so many times the traffic, where there is traffic.
+    with_demand: Callable[[float], Game] | None = None
+    closely: Closely | None = None
+    foremost: tuple[str, ...] = ()  # measures that belong beside the score, before all others
 
 
 @dataclass(frozen=True)
@@ -169,6 +197,8 @@ class Search:
     # Per agent, features whose sum a step had better leave small. Where rewards tell late what an action did, IDQN
     # learns from minus this sum instead.
     costs: tuple[tuple[int, ...], ...] = ()
+    # Parameters that change nothing but episodes with marked seeds (`seeding.practice`): those that trees are made by.
+    varied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from hydraviper.data import Estimate, InputError
+from hydraviper.data import Estimate, InputError, StreetRecord
 
 Plain = bool | int | float | str | None
 Decoded = TypeVar("Decoded")
@@ -33,6 +33,7 @@ class Outcome(Estimate, frozen=True, kw_only=True, omit_defaults=True):
     median: float | None = None
     worst: float | None = None
     jammed: int | None = None  # episodes
+    nearly_jammed: int | None = None  # episodes that are not jammed, but whose score is above half of the threshold
 
 
 class ScoreRecord(Outcome, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,6 +43,7 @@ class ScoreRecord(Outcome, frozen=True, kw_only=True, omit_defaults=True):
     episodes: int = 0
     lower_is_better: bool
     jam_threshold: float | None = None  # the score above which an episode is jammed
+    unit: str | None = None  # where the name does not say it
 
 
 class Course(Record, frozen=True, kw_only=True):
@@ -71,10 +73,19 @@ class Evaluation(Record, frozen=True, kw_only=True):
     score: ScoreRecord = UNSCORED  # the trees', or the expert's where there are no trees
     expert: Outcome | None = None
     difference: Estimate | None = None  # trees minus expert, episode by episode
+    differences: dict[str, Estimate] = {}  # trees minus each scripted policy, episode by episode
     measures: dict[str, Sides] = {}  # what else the game measures, by name
     yardsticks: dict[str, Outcome] = {}  # scripted policies
     opponents: dict[str, dict[str, Outcome]] = {}  # script of the other side -> trees and expert against it
     over_time: OverTime | None = None
+    streets: dict[str, tuple[StreetRecord, ...]] = {}  # policy -> what happened on each road into a signal
+    shown: dict[str, dict[str, float]] = {}  # agent -> action -> share of the steps at whose end the trees showed it
+
+
+class AtDemand(Evaluation, frozen=True, kw_only=True):
+    """An evaluation with less or more traffic."""
+
+    factor: float  # times the game's own demand
 
 
 # --------------------------------------------------------------------------- parts of a run
@@ -171,6 +182,7 @@ class Summary(Evaluation, frozen=True, kw_only=True):
     command: str | None = None
     constraints: ConstraintsRecord | None = None
     refined: Refinement | None = None
+    demand: tuple[AtDemand, ...] = ()  # of an evaluation with less and more traffic
     # of a repair
     before: Estimate | None = None
     cost: Estimate | None = None
@@ -201,11 +213,19 @@ class GameIdentity(Record, frozen=True, kw_only=True):
     content: str | None = None
 
 
-class ExpertReference(Record, frozen=True, kw_only=True):
-    """An expert by its hash, and by its file if it does not ship."""
+class Making(Record, frozen=True, kw_only=True):
+    """How a run makes an expert for itself."""
 
-    hash: str
+    minutes: float  # of training, at most
+    episodes: int | None = None  # as many as fitted into them; null until that is known
+
+
+class ExpertReference(Record, frozen=True, kw_only=True):
+    """An expert by its hash, and by its file if it does not ship; one in the run's own folder by its name."""
+
+    hash: str  # empty until it is made
     file: str | None
+    made: Making | None = None  # by the run itself
 
 
 class Recipe(Record, frozen=True, kw_only=True):
@@ -310,6 +330,7 @@ class Counterexample(Record, frozen=True, kw_only=True):
     case: str
     observations: dict[str, dict[str, float]]  # agent -> feature -> value
     actions: dict[str, str]
+    words: str = ""  # the same in a sentence, without what neither the property nor a tree looks at
 
 
 class PropertyAnswer(Record, frozen=True, kw_only=True):

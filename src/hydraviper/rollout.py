@@ -1,5 +1,7 @@
 """play(): the loop that steps a game."""
 
+from dataclasses import dataclass
+
 import numba as nb
 import numpy as np
 
@@ -8,6 +10,17 @@ from hydraviper.protocols import Game, Policy, SeededPolicy, offers
 
 # Episodes stepped at once: few enough for their observations to stay in the cache, many enough to hide Python's cost.
 BLOCK = 2048
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A policy whose episodes a game is asked to look at closely, where it offers that."""
+
+    policy: Policy
+
+    def act(self, observations: Observations) -> np.ndarray:
+        """What the policy does."""
+        return self.policy.act(observations)
 
 
 def play(game: Game, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
@@ -19,6 +32,10 @@ def play(game: Game, policy: Policy, seeds: np.ndarray, record: bool = False) ->
 
 def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> Rollouts:
     episodes, agents = len(seeds), len(game.agents)
+    if isinstance(policy, Watched):
+        policy, closely = policy.policy, offers(game).scoring.closely
+        if closely is not None:
+            closely.watch()
     actor = policy.begin(seeds) if isinstance(policy, SeededPolicy) else policy
     observations = _seen(game, game.reset(seeds), episodes)
     returns = np.zeros((episodes, agents))

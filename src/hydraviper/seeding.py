@@ -4,7 +4,10 @@ from enum import IntEnum
 
 import numpy as np
 
+from hydraviper.protocols import Game, offers
+
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_OWN, _PRACTICE = np.uint64(2**31 - 1), np.uint64(0x5EED0F99 << 32)  # bits of a practice seed: its own, and the mark
 
 
 class Purpose(IntEnum):
@@ -37,6 +40,22 @@ def rollout_seeds(seed: int, purpose: Purpose, iteration: int, count: int, start
         for part in (int(purpose), iteration):
             state = mix(state + GOLDEN * np.uint64(part + 1))
         return mix(state + GOLDEN * (np.arange(start, start + count, dtype=np.uint64) + np.uint64(1)))
+
+
+def practice(game: Game, seeds: np.ndarray) -> np.ndarray:
+    """Seeds of episodes that trees are made by; marked for a game that varies these from day to day."""
+    return (seeds & _OWN) | _PRACTICE if offers(game).search.varied else seeds
+
+
+def is_practice(seed: int) -> bool:
+    """Tell whether a seed is marked."""
+    return int(seed) & ~int(_OWN) == int(_PRACTICE)
+
+
+def fraction(seed: int) -> float:
+    """A number from 0 to 1 that a seed decides."""
+    with np.errstate(over="ignore"):
+        return float(mix(np.array([seed], np.uint64) * GOLDEN)[0]) / 2.0**64
 
 
 def generator(seed: int, purpose: Purpose, *names: int) -> np.random.Generator:

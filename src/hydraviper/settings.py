@@ -50,6 +50,8 @@ SAMPLE = Range(1, 100_000, "0 cells check nothing", "no study has so many cells"
 STUDY_SCALE = Range(0.001, 1, "nothing of the study would be left", "a study is not enlarged")
 CRITIC_ROLLOUTS = Range(10, 10_000_000, "fewer show nothing of what an action is worth", _HOURS)
 UPDATES = Range(1, 100_000_000, "a critic learns by updates", _HOURS)
+EXPERT_MINUTES = Range(0, 100_000, "0 trains nothing", "that is two months")
+DEMAND = Range(0.01, 100, "somebody has to drive", "no road takes a hundred times its traffic")
 SHARE = Range(0, 1, "it is a share", "it is a share")
 SCALE = Range(0, 10**9, "it multiplies a confidence bound", "the bound would drown every score")
 
@@ -116,6 +118,7 @@ def settings_for(suits: Recommended, *, train: str = "low", valid: str = "low", 
     budgets = {"low": suits.low, "mid": (suits.high[0] // 2, suits.high[1] // 2), "high": suits.high}
     defaults = {
         "ucb_scale": suits.ucb_scale,
+        "features": suits.features,
         "rollouts_per_iteration": suits.rollouts_per_iteration,
         "train_budget": budgets[train][0],
         "valid_budget": budgets[valid][1],

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hydraviper
+from hydraviper.controllers import Controller, Timing
 from hydraviper.data import Agent
 from hydraviper.games import traffic_facts
 from hydraviper.trees.tree import LEAF, Tree
@@ -17,6 +18,7 @@ from hydraviper.verify.obligations import resolve
 from hydraviper.verify.prover import solver
 from hydraviper.verify.prover.proof import verify
 from hydraviper.verify.scene import Scene
+from hydraviper.verify.verdicts import in_words
 from tests.helpers.command_line import refuses, snapshot
 from tests.helpers.trees import save_constant_trees
 
@@ -111,7 +113,7 @@ def test_boxes_need_no_z3_and_the_rest_says_so(call, monkeypatch):
     def missing():
         raise hydraviper.InputError("needs the package z3-solver")
 
-    monkeypatch.setattr(solver, "_z3", missing)
+    monkeypatch.setattr(solver, "z3_package", missing)
     save_constant_trees(Path("run"))
     Path("p.toml").write_text(OUTSIDE)
     assert call("verify", "run", "p.toml")[0] == 1
@@ -126,13 +128,14 @@ def crossing(action_of_b: int) -> tuple[Scene, Tree]:
     """A signal with three movements; its tree looks at one queue only."""
     movements = ("west", "north", "east")
     counts = [f"{what} from {movement}" for what in ("queue", "moving", "pressure") for movement in movements]
-    agent = Agent(
-        "signal-1", ("phase 1 is green", "phase 2 is green", *counts), ("phase 1: west-east", "phase 2: north")
-    )
+    features = ("phase 1 is green", "phase 2 is green", *counts)
+    actions = ("phase 1: west-east", "phase 2: north")
+    agent = Agent("signal-1", features, actions, traffic_facts.values(features))
     columns = [np.array(v) for v in ([3, LEAF, LEAF], [9.5, 0, 0], [1, LEAF, LEAF], [2, LEAF, LEAF])]
     actions = np.array([0, 0, action_of_b])
     tree = Tree(columns[0], columns[1].astype(np.float32), *columns[2:], actions, np.ones((3, 2)))
-    return Scene((agent,), ((),), (0,), (SERVED,), traffic_facts.knowledge([agent])), tree
+    controller = Controller(("GrG", "rGr"), movements, SERVED, (2, 3, 4), Timing(20, 3, max_red=120), memory=False)
+    return Scene((agent,), ((),), (0,), (SERVED,), traffic_facts.knowledge([agent]), (controller,)), tree
 
 
 @pytest.mark.slow
@@ -141,12 +144,17 @@ def test_a_lone_queue_at_any_signal():
     assert book is not None
     for action, starving in ((1, False), (0, True)):
         scene, tree = crossing(action)
-        lone, heavy = verify(resolve(book, scene), {0: tree})
-        assert lone.cases == heavy.cases == 3
+        obligations = resolve(book, scene)
+        lone, heavy, whole = verify(obligations, {0: tree})
+        assert lone.cases == heavy.cases == whole.cases == 3
+        assert whole.holds  # whatever the tree does
         assert lone.holds is not starving
         for example in lone.counterexamples:
             seen = dict(zip(scene.agents[0].features, example.observations[0], strict=True))
             assert seen["queue from north"] >= 10
             assert seen["queue from west"] == seen["queue from east"] == 0
+            words = in_words(obligations, example, {0: tree})
+            assert f"queue from north = {seen['queue from north']:.0f}" in words
+            assert "queue from west is empty" in words
             assert seen["pressure from north"] <= seen["queue from north"]
             assert tree.predict(example.observations[0][None])[0] == 0

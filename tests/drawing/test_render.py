@@ -18,8 +18,9 @@ from hydraviper.drawing.pages.scores import verdict
 from hydraviper.drawing.svg import document, hatch, paint, text
 from hydraviper.drawing.trees import to_svg
 from hydraviper.records import Evaluation, Iteration, Summary, from_json
+from hydraviper.trees.text import to_text
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.trees.words import agreement, number, percent, threshold_texts, to_text
+from hydraviper.trees.words import agreement, number, percent, threshold_texts
 from tests.helpers.trees import random_tree
 
 NAVIGATOR = Agent("agent-0", ("velocity x", "landmark 0 dx", "landmark 0 dy"), ("stay", "left", "right", "down", "up"))

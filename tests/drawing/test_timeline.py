@@ -14,7 +14,7 @@ from hydraviper.protocols import Drawing
 from hydraviper.records import Course, OverTime
 from hydraviper.runs.evaluate import over_time
 from tests.helpers.drawings import SVG, parsed, words
-from tests.helpers.street import STREET
+from tests.helpers.street import street_with
 
 SEEDS = np.arange(3, dtype=np.uint64)
 
@@ -48,7 +48,7 @@ def test_other_games_keep_no_trace(navigation):
 def test_lines_over_time_are_quantiles_of_smoothed_episodes(street):
     draws = np.random.default_rng(1)
     trace = draws.uniform(0, 30, size=(5, 125))
-    game = hydraviper.make(STREET.replace("steps=8", "steps=125"))
+    game = hydraviper.make(street_with(steps=125))
     returns = -np.stack([trace.sum(axis=1), np.zeros(5)], axis=1)
     shown = over_time(game, 1 / 3, {"trees": Rollouts(returns, np.full(5, 125), trace=trace)})
     smooth = np.array([[row[max(0, k - 4) : k + 5].mean() for k in range(125)] for row in trace])

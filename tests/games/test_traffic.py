@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,12 +20,13 @@ from hydraviper.games.scenario import Scenario
 from hydraviper.games.signal_control import Timing
 from hydraviper.games.traffic_rules import LeaveTo
 from hydraviper.ledger import Ledger
-from hydraviper.runs.evaluate import jam_threshold, play_references
+from hydraviper.runs.evaluate import jam_threshold, outcome, play_references
+from hydraviper.seeding import Purpose, fraction, is_practice, practice, rollout_seeds
 from hydraviper.steps.partition import graph_metis
 from hydraviper.steps.task import Task
 from tests.helpers.command_line import refuses
 from tests.helpers.experts import random_expert
-from tests.helpers.street import FOLDER, STREET, LongestQueue, configuration
+from tests.helpers.street import FOLDER, STREET, LongestQueue, configuration, street_with
 
 pytestmark = pytest.mark.slow
 
@@ -132,7 +132,7 @@ def test_what_is_seen_is_what_stands(street):
             moving = [sum(rolling[lane] for lane in group.lanes) for group in signal.groups]
             phases = [state == green for green in signal.greens]
             assert observations[i][0].tolist() == [*phases, *queues, *moving, *pressures]
-            assert rewards[0, i] == -sum(queues)
+        assert rewards.sum() == pytest.approx(-sum(counts.values()))  # nobody who stands is left out
 
 
 def test_yellow_only_where_the_phase_changes(street, monkeypatch):
@@ -171,7 +171,7 @@ def test_the_restored_phase_runs_in_the_fixed_plan():
     assert played.observations[3][:, :4].argmax(axis=1).tolist() == [0, 1, 1, 3, 3, 0]  # seconds 0, 20, ..., 100
 
 
-def test_a_lane_into_two_signals_counts_once():
+def test_a_lane_into_two_signals_is_seen_by_both():
     def signal(name):
         return Signal(
             name, (0, 0), ("Gr", "rG"), ("a", "b"), (LaneGroup("west, left", ("shared",), ("out",), (), (0,)),)
@@ -179,9 +179,8 @@ def test_a_lane_into_two_signals_counts_once():
 
     signals = [signal("A"), signal("B")]
     lanes = sight.stretches(signals)
-    own, ahead, queues = sight.counting(signals, lanes)
+    own, ahead = sight.counting(signals, lanes)
     assert lanes == [("shared", 0.0), ("out", 0.0)]
-    assert queues.tolist() == [[1, 0], [0, 0]]
     assert [matrix.tolist() for matrix in own] == [[[1, 0]]] * 2
     assert [matrix.tolist() for matrix in ahead] == [[[0, 1]]] * 2
 
@@ -197,7 +196,7 @@ def test_an_approach_can_go_on_up_the_road():
 
 def test_sight_ends_where_it_reaches(street):
     """Vehicles further back on a long lane are not counted, round a bend they are."""
-    near, far = (hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=8,reach={reach}") for reach in (30, 400))
+    near, far = (hydraviper.make(street_with(reach=reach)) for reach in (30, 400))
     seeds, library = SEEDS[:1], simulation.sumo()
     for game in (near, far):
         observations = game.reset(seeds)
@@ -217,7 +216,7 @@ def test_sight_ends_where_it_reaches(street):
 
 
 def test_memory_of_phases_and_of_the_junction():
-    game = hydraviper.make(f"{STREET},memory=1,seconds_per_step=10")
+    game = hydraviper.make(street_with(memory=1, seconds_per_step=10))
     first = game.agents[0]
     assert first.features[3:6] == tuple(f"phase {k} has been red for, s" for k in (1, 2, 3))
     assert first.features[-6] == "standing in the junction"
@@ -240,7 +239,7 @@ def test_memory_of_phases_and_of_the_junction():
 
 def test_safety_holds_for_every_policy():
     """A policy that never serves the side street is overruled, and the measures say how often."""
-    game = hydraviper.make(f"{STREET.replace('steps=8', 'steps=20')},min_green=5,max_red=63,score=delay")
+    game = hydraviper.make(street_with(steps=20, min_green=5, max_red=63, score="delay"))
     stubborn = np.array([[0, 0]])
     game.reset(SEEDS[:1])
     shown = []
@@ -251,30 +250,30 @@ def test_safety_holds_for_every_policy():
     assert measures["phases forced by max_red"][0] >= shown.count(2) > 0
     assert measures["longest wait, s"][0] <= 2 * 63  # a queue need not pass in one green
     with pytest.raises(hydraviper.InputError, match="max_red must be at least 63"):
-        hydraviper.make(f"{STREET},max_red=62")
-    assert hydraviper.make(f"{STREET},yellow=auto").options.yellow == "auto"
+        hydraviper.make(street_with(max_red=60))
+    assert hydraviper.make(street_with(yellow="auto")).options.yellow == "auto"
 
 
-def test_a_green_waits_for_vehicles_inside_the_junction():
-    """With clearance, nobody who lost the green is inside when the next green comes, or the wait was at its end."""
-    game = hydraviper.make(f"{STREET.replace('steps=8', 'steps=30')},yellow=1,clearance=4,score=delay")
-    library, signal, late = simulation.sumo(), game.network.signals[0], 0
+def test_a_green_waits_for_vehicles_inside_the_junction(monkeypatch):
+    """With clearance, nobody who lost the green is inside the junction when the next green comes."""
+    monkeypatch.setattr(traffic, "SLOW", 50.0)  # nobody is that fast: everybody counts
+    game = hydraviper.make(street_with(steps=30, yellow=1, clearance=10))
+    library, signal, inside = simulation.sumo(), game.network.signals[0], []
     game.reset(SEEDS[:1])
-    show, states = library.trafficlight.setRedYellowGreenState, []
+    show = library.trafficlight.setRedYellowGreenState
 
     def watched(name, lights):
         if name == signal.identifier and lights in signal.greens:
             before = library.trafficlight.getRedYellowGreenState(name)
-            inside = [lane for k, lanes in enumerate(signal.across) if before[k] not in "Gg" for lane in lanes]
-            states.append(sum(map(library.lane.getLastStepVehicleNumber, inside)))
+            ways = [lane for k, lanes in enumerate(signal.across) if before[k] not in "Gg" for lane in lanes]
+            inside.append(sum(map(library.lane.getLastStepVehicleNumber, ways)))
         show(name, lights)
 
-    with patch.object(library.trafficlight, "setRedYellowGreenState", watched):
-        for step in range(game.horizon):
-            game.step(np.array([[2 * (step % 2), 0]]))
-            late += len(states)
-    assert late
-    assert not any(states)
+    monkeypatch.setattr(library.trafficlight, "setRedYellowGreenState", watched)
+    for step in range(game.horizon):
+        game.step(np.array([[2 * (step % 2), 0]]))
+    assert len(inside) > 10
+    assert not any(inside)
     assert game.measures()["changes put off by clearance"][0] > 0
 
 
@@ -282,7 +281,8 @@ def test_no_turn_of_a_shared_lane_is_starved(tmp_path):
     """Phase 2 lets only left-turners of the eastern lane go; all who come there go straight on."""
     routes = tmp_path / "straight.rou.xml"
     routes.write_text('<routes><flow id="f" begin="0" end="900" period="20"><route edges="EB BA AW"/></flow></routes>')
-    game = hydraviper.make(f"traffic:{configuration(tmp_path, route_files=routes)},steps=20,reach=0,max_red=63")
+    plain = "steps=20,seconds_per_step=20,yellow=3,reach=0,memory=0,min_green=0,max_red=63,clearance=0"
+    game = hydraviper.make(f"traffic:{configuration(tmp_path, route_files=routes)},{plain}")
     library, queue = simulation.sumo(), game.agents[0].features.index("queue from east, left+straight+right")
     straight = game.network.signals[0].links.index("east, straight (BA_0 to AW_0)")
     observations, red, served = game.reset(SEEDS[:1]), 0, 0
@@ -298,7 +298,7 @@ def test_no_turn_of_a_shared_lane_is_starved(tmp_path):
 
 def test_what_runs_today_is_a_yardstick():
     """SUMO's own controllers and Webster's plan run as programs, from the first second to the last."""
-    game = hydraviper.make(f"{STREET.replace('steps=8', 'steps=20')},score=delay")
+    game = hydraviper.make(street_with(steps=20, score="delay"))
     rules, library, scores = game.offers.scoring.yardsticks, simulation.sumo(), {}
     assert set(rules) == {"fixed time", "longest queue", "max-pressure", "actuated", "delay-based", "Webster's plan"}
     for name, rule in rules.items():
@@ -314,7 +314,7 @@ def test_what_runs_today_is_a_yardstick():
 
 
 def test_a_signal_can_be_given_and_taken_back():
-    game = hydraviper.make(f"{STREET},score=delay")
+    game = hydraviper.make(street_with(score="delay"))
     library = simulation.sumo()
     game.reset(SEEDS[:1])
     for action, program in ((-2, "hydraviper-actuated"), (0, "online"), (-1, "0"), (-2, "hydraviper-actuated")):
@@ -333,7 +333,7 @@ def test_websters_plan_by_hand():
 
 
 def test_demand_is_read_from_the_routes(tmp_path):
-    game = hydraviper.make(f"{STREET},score=delay")
+    game = hydraviper.make(street_with(score="delay"))
     asked_for = demand.read(game.scenario, 0, 100, 1.0)
     assert asked_for.due == pytest.approx(60)  # 0.25 + 0.15 + 0.1 + 0.1 a second
     turns = asked_for.turns(simulation.sumo())
@@ -358,9 +358,39 @@ def test_more_demand_more_vehicles():
     assert due[1] == pytest.approx(due[2] / 2, abs=1) == pytest.approx(2 * due[0], abs=2)
 
 
+def test_days_vary_where_trees_are_made_and_nowhere_else():
+    """Marked seeds play with other demand, the same for the same seed; all others, an evaluation's, as they are."""
+    plain, varied = (hydraviper.make(street_with(score="delay", steps=20, variation=v)) for v in (0, 0.5))
+    marked = practice(varied, SEEDS)
+    assert practice(plain, SEEDS) is SEEDS
+    assert [is_practice(seed) for seed in (*SEEDS, *marked)] == [False] * 3 + [True] * 3
+    due = {
+        name: [_due(game, seed) for seed in seeds]
+        for name, game, seeds in (
+            ("plain", plain, SEEDS),
+            ("unmarked", varied, SEEDS),
+            ("marked", varied, marked),
+            ("again", varied, marked),
+        )
+    }
+    assert due["plain"] == due["unmarked"] != due["marked"] == due["again"]
+    factors = [1 + 0.5 * (2 * fraction(seed) - 1) for seed in marked]
+    assert np.argsort(factors).tolist() == np.argsort(due["marked"]).tolist()
+    assert max(factors) > 1 > min(factors)
+    task = Task(
+        varied, LongestQueue(longest(varied)), hydraviper.LocalEngine(lambda: varied), hydraviper.Settings(), Ledger()
+    )
+    assert all(map(is_practice, task.seeds(Purpose.SELECT, 0, 3)))
+
+
+def _due(game, seed):
+    hydraviper.play(game, longest(game), np.array([seed], np.uint64))
+    return game._delays.due
+
+
 def test_loops_tell_what_loops_tell():
     """Against vehicles that are followed second by second."""
-    game = hydraviper.make(f"{STREET},detectors=loops,seconds_per_step=10,score=delay")
+    game = hydraviper.make(street_with(detectors="loops", seconds_per_step=10, score="delay"))
     first, signal = game.agents[0], game.network.signals[0]
     assert set(game.offers.scoring.yardsticks) == {"fixed time", "actuated", "delay-based", "Webster's plan"}
     assert "loop at the stop line from west, left: occupied" in first.features
@@ -400,13 +430,31 @@ def test_loops_need_room(call):
 def test_an_expert_must_have_seen_the_same(call, street):
     about = {"game": street.name, "parameters": dict(street.parameters)}
     store.save(replace(random_expert(street), about=about), Path("expert.safetensors"))
-    for other in ("reach=200", "score=delay"):
-        spec = STREET.replace("reach=0", other) if "reach" in other else f"{STREET},{other}"
-        name = other.partition("=")[0]
+    for name, value in {"reach": 200, "score": "delay", "seconds_per_step": 5}.items():
+        spec = street_with(**{name: value})
         refuses(call, f"was trained with {name}=", "distill", spec, "--expert", "expert.safetensors")
     assert hydraviper.shipped_expert(hydraviper.make("cologne-corridor:steps=1"))
     with pytest.raises(hydraviper.InputError, match="no expert ships"):
-        hydraviper.shipped_expert(hydraviper.make("cologne-corridor:steps=1,reach=200"))
+        hydraviper.shipped_expert(hydraviper.make("cologne-corridor:steps=1,reach=100"))
+
+
+def test_an_own_network_is_played_for_an_hour(tmp_path):
+    """Decisions every 5 s, with rules of safety; a configuration that ends earlier is played to its end."""
+    game = hydraviper.make(f"traffic:{configuration(tmp_path)}")
+    wanted = {"steps": 720, "seconds_per_step": 5, "yellow": "auto", "reach": 200, "score": "delay", "memory": 1}
+    assert game.parameters.items() >= {**wanted, "min_green": 5, "max_red": "auto"}.items()
+    assert {controller.timing.max_red for controller in game.offers.controllers} == {120}
+    assert hydraviper.make(f"traffic:{configuration(tmp_path)},seconds_per_step=10").horizon == 360
+    short = configuration(tmp_path, begin="100", end="0:09:59")
+    assert hydraviper.make(f"traffic:{short}").horizon == 99
+    assert hydraviper.make(f"traffic:{short},steps=200").horizon == 200
+    assert hydraviper.make(f"traffic:{configuration(tmp_path, end=7200)}").horizon == 720
+    assert hydraviper.make(f"traffic:{configuration(tmp_path, end=-1)}").horizon == 720
+
+
+def test_a_corridor_lasts_as_long_however_often_it_decides():
+    usual, often = hydraviper.make("cologne-corridor"), hydraviper.make("cologne-corridor:seconds_per_step=5")
+    assert often.horizon * 5 == usual.horizon * usual.parameters["seconds_per_step"]
 
 
 def test_two_games_in_one_process_do_not_mix(street):
@@ -432,7 +480,8 @@ def test_workers_give_the_same_trees_and_leave(street, monkeypatch):
     assert multiprocessing.active_children() == []
     for i, tree in alone.profile.students.items():
         assert tree.to_json() == together.profile.students[i].to_json()
-    assert set(scores.yardsticks) == {"fixed time", "longest queue", "max-pressure"}
+    programs = {"fixed time", "actuated", "delay-based", "Webster's plan"}
+    assert set(scores.yardsticks) == {"longest queue", "max-pressure"} | programs
     for row in (scores.score, scores.expert, *scores.yardsticks.values()):
         assert None not in (row.median, row.worst, row.jammed)
     assert scores.expert.mean == scores.yardsticks["longest queue"].mean
@@ -474,9 +523,37 @@ def test_from_distilling_to_evaluating(call, street):
     code, printed, complaint = call("evaluate", "run", "--episodes", 2)
     assert code == 0, complaint
     assert "jammed" in printed
+    _with_more_and_less_traffic(call, street)
     code, printed, _ = call("show", "run", "--agent", "signal-1")
     assert "phase" in printed
     assert not list(FOLDER.glob("trips.xml"))  # a user's own output files are not written by rollouts
+
+
+def _with_more_and_less_traffic(call, street):
+    """`evaluate --demand`: a table per factor, each as a game of that demand scores, once as without the option."""
+    code, printed, complaint = call("evaluate", "run", "--episodes", 2, "--demand", "0.5,1.0", "--workers", 1, "--json")
+    assert code == 0, complaint
+    told = json.loads(printed)
+    half, once = told["demand"]
+    assert (half["factor"], once["factor"]) == (0.5, 1.0)
+    assert once["score"] == told["score"]
+    assert once["yardsticks"] == told["yardsticks"]
+    game = hydraviper.make(street_with(demand=0.5))
+    seeds = rollout_seeds(0, Purpose.EVALUATE, 0, 2)
+    scores = game.score.of(hydraviper.play(game, longest(game), seeds).returns)
+    assert half["yardsticks"]["longest queue"]["mean"] == pytest.approx(scores.mean())
+    assert hydraviper.evaluate("run", episodes=2, demand=(0.5,)).demand[0].score.mean == half["score"]["mean"]
+    code, printed, _ = call("evaluate", "run", "--episodes", 2, "--demand", "0.5", "--workers", 1)
+    assert "traffic with 0.5 times the traffic" in printed
+    for wrong, sentence in (("much", "must be numbers with commas"), ("nan", "a number from"), ("0", "at least 0.01")):
+        refuses(call, sentence, "evaluate", "run", "--demand", wrong)
+
+
+def test_jams_and_near_jams_beside_the_mean(street):
+    scores = np.array([1.0, 1.4, 1.6, 2.9, 3.1])
+    returns = np.repeat(-street.horizon * scores[:, None] / 2, 2, axis=1)
+    found = outcome(street, hydraviper.Rollouts(returns, np.full(5, 8)), jam=3.0)
+    assert (found.jammed, found.nearly_jammed, found.median) == (1, 2, 1.6)
 
 
 # ------------------------------------------------------------------------------------------------ bad input

@@ -7,10 +7,25 @@ from pathlib import Path
 
 import numpy as np
 
+import hydraviper
 from hydraviper.games.traffic_rules import PhaseRule
+from hydraviper.protocols import Game
+from hydraviper.trees import cart
+from hydraviper.trees.bins import Bins
+from hydraviper.trees.file import TreesFile
+from tests.helpers.trees import MADE
 
 FOLDER = Path(__file__).parents[1] / "data" / "street"
-STREET = f"traffic:{FOLDER / 'street.sumocfg'},steps=8,reach=0"
+PLAIN = {"steps": 8, "seconds_per_step": 20, "yellow": 3, "reach": 0, "score": "stopped"}
+PLAIN |= dict.fromkeys(("memory", "min_green", "max_red", "clearance", "variation"), 0)
+
+
+def street_with(**changes: object) -> str:
+    """The name of a short game on the street, with some parameters changed."""
+    return f"traffic:{FOLDER / 'street.sumocfg'}," + ",".join(f"{k}={v}" for k, v in {**PLAIN, **changes}.items())
+
+
+STREET = street_with()
 
 
 def configuration(folder: Path, net: str = "street.net.xml", **options: object) -> Path:
@@ -20,6 +35,18 @@ def configuration(folder: Path, net: str = "street.net.xml", **options: object) 
     path = folder / "own.sumocfg"
     path.write_text("<configuration>" + "".join(lines) + "</configuration>")
     return path
+
+
+def queue_trees(game: Game) -> TreesFile:
+    """Small trees that imitate serving the longest queue, from one episode."""
+    rule = game.offers.scoring.yardsticks["longest queue"]
+    seen = hydraviper.play(game, rule, np.zeros(1, np.uint64), record=True).observations
+    wanted, trees = rule.act(seen), []
+    for i, (agent, rows) in enumerate(zip(game.agents, seen, strict=True)):
+        bins = Bins(len(agent.features))
+        bins.append(rows)
+        trees.append(cart.grow(bins, wanted[:, i], np.ones(len(rows)), len(agent.actions), 4))
+    return TreesFile(game.name, dict(game.parameters), game.agents, tuple(trees), MADE)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from hydraviper.trees.packed import Vocabulary, pack, unpack
 from hydraviper.trees.tree import LEAF, Tree
 from tests.helpers.command_line import refuses
 from tests.helpers.experts import random_expert
-from tests.helpers.street import FOLDER, LongestQueue
+from tests.helpers.street import LongestQueue, street_with
 from tests.helpers.trees import random_tree
 
 SEEDS = rollout_seeds(3, Purpose.REFINE, 0, 60)
@@ -273,7 +273,7 @@ def test_experience_values_actions_as_the_equations_do(monkeypatch):
 @pytest.mark.slow
 def test_signals_are_refined_within_their_rollouts(monkeypatch):
     monkeypatch.setattr(experience, "FOREST", 10)
-    game = hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=6")
+    game = hydraviper.make(street_with(steps=6, reach=100))
     expert = LongestQueue(game.offers.scoring.yardsticks["longest queue"])
     draws = np.random.default_rng(0)
     poor = {i: random_tree(agent, draws, 3, thresholds=near_zero(draws)) for i, agent in enumerate(game.agents)}
@@ -293,7 +293,7 @@ def test_signals_are_refined_within_their_rollouts(monkeypatch):
 def test_signals_are_refined_within_their_seconds(monkeypatch, seconds):
     """However few they are: then the given trees come back."""
     monkeypatch.setattr(experience, "FOREST", 10)
-    game = hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=6")
+    game = hydraviper.make(street_with(steps=6, reach=100))
     expert = LongestQueue(game.offers.scoring.yardsticks["longest queue"])
     draws = np.random.default_rng(0)
     poor = {i: random_tree(agent, draws, 3, thresholds=near_zero(draws)) for i, agent in enumerate(game.agents)}

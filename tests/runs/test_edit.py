@@ -110,7 +110,7 @@ def test_counts_are_those_of_the_rows():
         (Wish(0), "nothing was said"),
         (Wish(0, threshold=1.0, cut=True), "not cut and threshold at once"),
         (Wish(0, feature="A"), "has no feature 'A': did you mean 'a'"),
-        (Wish(0, feature="speed"), "choose one of a, b, c, a and b"),
+        (Wish(0, feature="speed"), "choose one of 'a', 'b', 'c', 'a and b'"),
         (Wish(1, action="sty"), "did you mean 'stay'"),
         (Wish(0, action="go"), "pass --cut as well"),
         (Wish(1, threshold=2.0), "is a leaf"),

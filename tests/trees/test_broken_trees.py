@@ -25,7 +25,7 @@ from hydraviper.export import FORMATS, only
 from hydraviper.runs import edit as edits
 from hydraviper.trees import file
 from hydraviper.trees.explain import explain, in_words
-from hydraviper.trees.words import to_text
+from hydraviper.trees.text import to_text
 from tests.helpers.command_line import refuses
 from tests.helpers.trees import MADE, random_tree
 

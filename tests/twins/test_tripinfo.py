@@ -9,12 +9,12 @@ import pytest
 
 import hydraviper
 from hydraviper.games import scenario, simulation
-from tests.helpers.street import FOLDER
+from tests.helpers.street import street_with
 
 GAMES = {
-    "street": (f"traffic:{FOLDER / 'street.sumocfg'},steps=20,score=delay", "fixed time"),
+    "street": (street_with(steps=20, reach=100, score="delay"), "fixed time"),
     "street, random flows, every 5 s": (
-        f"traffic:{FOLDER / 'street.sumocfg'},steps=60,seconds_per_step=5,score=delay,demand=1.7",
+        street_with(steps=60, seconds_per_step=5, reach=100, score="delay", demand=1.7),
         "longest queue",
     ),
     "cologne": ("cologne-corridor:steps=60,score=delay", "longest queue"),

@@ -1,13 +1,12 @@
-"""What all commands share: their arguments, the consoles, progress, and how runs are opened."""
+"""What all commands share: the consoles, progress, and how runs are opened."""
 
-import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -15,43 +14,9 @@ from hydraviper.cli.terminal import console
 from hydraviper.data import Progress
 from hydraviper.runs import trust
 from hydraviper.runs.run import Run, load_run
-from hydraviper.settings import EPISODES, LEAVES, WORKERS, Range, check_seed
 
 out, err = console(), console(stderr=True)
-CORES = os.cpu_count() or 1
 LINE_EVERY = 10.0  # seconds between lines about progress, where no bar can be drawn
-
-
-def within(name: str, allowed: Range) -> Callable[[Any], Any]:
-    """A callback that refuses an option's number outside its range, before any work is done."""
-
-    def check(value: Any) -> Any:
-        allowed.check(name, value)
-        return value
-
-    return check
-
-
-GameName = Annotated[str, typer.Argument(metavar="GAME", help="A game by name, e.g. cooperative-navigation:agents=4.")]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a trees.json.")]
-AgentName = Annotated[str | None, typer.Option("--agent", help="One agent's tree; default: all.")]
-ExpertFile = Annotated[
-    Path | None,
-    typer.Option("--expert", help="A file made by `train`, or a name (idqn, mplight, ...) for one that ships."),
-]
-Workers = Annotated[
-    int, typer.Option(help="Cores to use; the result does not depend on it.", callback=within("--workers", WORKERS))
-]
-Seed = Annotated[int, typer.Option(help="Names every random choice.", callback=check_seed)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-Leaves = Annotated[int | None, typer.Option(help="The most leaves of a tree.", callback=within("--leaves", LEAVES))]
-Episodes = Annotated[
-    int | None,
-    typer.Option(
-        help="Unseen episodes to score on; default: what suits the game.", callback=within("--episodes", EPISODES)
-    ),
-]
-FeatureChoice = Annotated[str, typer.Option(help="plain, or derived: distances, differences of distances or queues.")]
 
 
 def open_run(path: Path, expert: Path | None = None, workers: int = 1) -> Run:

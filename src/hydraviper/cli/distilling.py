@@ -6,61 +6,35 @@ from typing import Annotated
 
 import typer
 
+from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import (
-    CORES,
-    AsJson,
-    Episodes,
-    ExpertFile,
-    FeatureChoice,
-    GameName,
-    Leaves,
-    RunPath,
-    Seed,
-    Workers,
-    command_line,
-    open_run,
-    out,
-    progress_bar,
-    tell,
-    within,
-)
+from hydraviper.cli.common import command_line, open_run, out, progress_bar, tell
+from hydraviper.cli.options import number
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
-from hydraviper.records import encode
+from hydraviper.records import Making, encode
 from hydraviper.runs import compare as comparison
 from hydraviper.runs import distil as runs
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs.folder import point_to_latest
-from hydraviper.runs.opening import engine_for, episodes_for, file_of, game_and_expert, variant_named
-from hydraviper.runs.properties import constraints_for
-from hydraviper.settings import (
-    BUDGET,
-    DEPTH,
-    ITERATIONS,
-    PARTITIONS,
-    SEEDS,
-    SELECTIONS,
-    VALIDATION,
-    Settings,
-    settings_for,
+from hydraviper.runs.opening import (
+    engine_for,
+    episodes_for,
+    expert_named,
+    file_of,
+    game_and_expert,
+    game_named,
+    is_at_hand,
+    noted,
+    variant_named,
 )
+from hydraviper.runs.own_expert import MINUTES, check_makeable
+from hydraviper.runs.properties import constraints_for
+from hydraviper.settings import EXPERT_MINUTES, PARTITIONS, SEEDS, SELECTIONS, Settings, settings_for
 from hydraviper.variants import VARIANTS
 
 Budget = StrEnum("Budget", "low high")  # the paper's two
 BudgetChoice = Annotated[Budget, typer.Option(help="The game's low or high budget of rollouts.")]
-TrainBudget = Annotated[
-    int | None,
-    typer.Option(help="Training rollouts, instead of --budget's.", callback=within("--train-budget", BUDGET)),
-]
-ValidBudget = Annotated[
-    int | None,
-    typer.Option(help="Validation rollouts, instead of --budget's.", callback=within("--valid-budget", VALIDATION)),
-]
-Iterations = Annotated[
-    int, typer.Option(help="Students per agent, of which one is chosen.", callback=within("--iterations", ITERATIONS))
-]
-Depth = Annotated[int, typer.Option(help="The most questions a tree may ask.", callback=within("--depth", DEPTH))]
 ConstraintsFile = Annotated[
     Path | None,
     typer.Option("--constraints", help="Properties (TOML) that the trees must have; `shipped`: the game's."),
@@ -80,24 +54,29 @@ JointActions = Annotated[
 UcbScale = Annotated[float | None, typer.Option(help="The paper's c; default: what suits the game.")]
 Price = Annotated[str, typer.Option("--price", help="What each constraint costs: each, all or none.")]
 Refine = Annotated[float, typer.Option(help="Seconds of direct search for better trees in the end.")]
+ExpertMinutes = Annotated[
+    float,
+    number("--expert-minutes", EXPERT_MINUTES, "Where no expert is at hand: minutes to make one; 0: the best rule."),
+]
 EngineName = Annotated[str, typer.Option("--engine", help="Where rollouts are played: local.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run's folder; default: a new one in runs/.")]
-Seeds = Annotated[int, typer.Option(help="How many seeds each.", callback=within("--seeds", SEEDS))]
+Demand = Annotated[str, typer.Option(help="Also play with so many times the traffic, e.g. 0.8,1.0,1.2.")]
+Seeds = Annotated[int, number("--seeds", SEEDS, "How many seeds each.")]
 Table = Annotated[Path | None, typer.Option("--out", help="Write the table as FILE.json and FILE.md.")]
 
 
 @app.command()
 def distill(
-    spec: GameName,
+    spec: options.GameName,
     algorithm: Algorithm = "hydraviper",
     budget: BudgetChoice = Budget.low,
-    train_budget: TrainBudget = None,
-    valid_budget: ValidBudget = None,
-    iterations: Iterations = 100,
-    depth: Depth = 4,
-    leaves: Leaves = None,
-    features: FeatureChoice = Settings.features,
-    seed: Seed = 0,
+    train_budget: options.TrainBudget = None,
+    valid_budget: options.ValidBudget = None,
+    iterations: options.Iterations = 100,
+    depth: options.Depth = 4,
+    leaves: options.Leaves = None,
+    features: options.Features = None,
+    seed: options.Seed = 0,
     partition: Partition = "none",
     teams: Teams = 2,
     max_joint_actions: JointActions = Settings.max_joint_actions,
@@ -108,15 +87,21 @@ def distill(
     constraints: ConstraintsFile = None,
     prices: Price = "each",
     refine: Refine = 0.0,
-    expert_name: ExpertFile = None,
+    expert_name: options.ExpertFile = None,
+    expert_minutes: ExpertMinutes = MINUTES,
     engine_name: EngineName = "local",
-    workers: Workers = CORES,
-    episodes: Episodes = None,
+    workers: options.Workers = options.CORES,
+    episodes: options.Episodes = None,
     out_folder: Out = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Distill an expert into small trees, score them on unseen episodes and write a report."""
-    game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)
+    game = game_named(spec)
+    if is_at_hand(game, expert_name):
+        expert = noted(game, expert_named(game, expert_name, workers), tell)
+    else:
+        check_makeable(game)
+        expert = Making(minutes=expert_minutes)
     if engine_name != "local":
         raise InputError(f"there is no engine {engine_name!r}: choose local.")
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
@@ -132,44 +117,56 @@ def distill(
         progress_bar(as_json) as show,
         engine_for(game, workers) as engine,
     ):
-        summary = runs.execute(plan, folder, engine, episodes=count, command=command, progress=show)
+        summary = runs.execute(plan, folder, engine, episodes=count, command=command, progress=show, tell=tell)
     point_to_latest(folder)
     print(encode(summary)) if as_json else print_summary(summary)
 
 
 @app.command()
 def evaluate(
-    run: RunPath,
-    episodes: Episodes = None,
-    seed: Seed = 0,
-    expert: ExpertFile = None,
-    workers: Workers = CORES,
-    as_json: AsJson = False,
+    run: options.RunPath,
+    episodes: options.Episodes = None,
+    seed: options.Seed = 0,
+    demand: Demand = "",
+    expert: options.ExpertFile = None,
+    workers: options.Workers = options.CORES,
+    as_json: options.AsJson = False,
 ) -> None:
     """Score trees, expert and yardsticks on the same unseen episodes."""
-    summary = evaluation.evaluate(open_run(run, expert, workers), episodes=episodes, seed=seed)
+    factors = _factors(demand)
+    saved = open_run(run, expert, workers)
+    with progress_bar(as_json) as show:
+        summary = evaluation.evaluate(saved, episodes=episodes, seed=seed, demand=factors, progress=show)
     print(encode(summary)) if as_json else print_scores(summary)
+
+
+def _factors(text: str) -> list[float]:
+    """The numbers of --demand, each once."""
+    try:
+        return list(dict.fromkeys(map(float, text.split(",")))) if text else []
+    except ValueError:
+        raise InputError(f"--demand must be numbers with commas between, such as 0.8,1.0,1.2, not {text!r}.") from None
 
 
 @app.command()
 def compare(
-    spec: GameName,
+    spec: options.GameName,
     algorithms: Algorithms = "imitation,iviper,maviper,hydraviper",
     seeds: Seeds = 3,
     budget: BudgetChoice = Budget.low,
-    train_budget: TrainBudget = None,
-    valid_budget: ValidBudget = None,
-    iterations: Iterations = 100,
-    depth: Depth = 4,
-    features: FeatureChoice = Settings.features,
+    train_budget: options.TrainBudget = None,
+    valid_budget: options.ValidBudget = None,
+    iterations: options.Iterations = 100,
+    depth: options.Depth = 4,
+    features: options.Features = None,
     learner: Learner = Settings.learner,
     selection: Selection = Settings.selection,
     drop_quantile: DropQuantile = Settings.drop_quantile,
-    expert_name: ExpertFile = None,
-    workers: Workers = CORES,
-    episodes: Episodes = None,
+    expert_name: options.ExpertFile = None,
+    workers: options.Workers = options.CORES,
+    episodes: options.Episodes = None,
     out_file: Table = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Compare algorithms side by side, with intervals over seeds."""
     game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import CORES, AsJson, ExpertFile, RunPath, Seed, Workers, open_run, out, within
+from hydraviper.cli.common import open_run, out
+from hydraviper.cli.options import number
 from hydraviper.data import InputError
 from hydraviper.records import to_json
 from hydraviper.runs import edit as edits
@@ -16,7 +18,7 @@ from hydraviper.runs.edit import Edited
 from hydraviper.runs.folder import point_to_latest
 from hydraviper.settings import EPISODES
 from hydraviper.trees.edit import Wish
-from hydraviper.trees.words import to_text
+from hydraviper.trees.text import to_text
 
 Agent = Annotated[str | None, typer.Option(help="Whose tree.")]
 Node = Annotated[int | None, typer.Option(help="The node's number, as `show` gives it.")]
@@ -29,10 +31,7 @@ Left = Annotated[str | None, typer.Option(help="The split's answer where yes; de
 Right = Annotated[str | None, typer.Option(help="The split's answer where no; default: what was there.")]
 TakeBack = Annotated[bool, typer.Option("--undo", help="Take back the last edit.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost and write nothing.")]
-ComparedOn = Annotated[
-    int | None,
-    typer.Option(help="Episodes to compare on; default: as of the run.", callback=within("--episodes", EPISODES)),
-]
+ComparedOn = Annotated[int | None, number("--episodes", EPISODES, "Episodes to compare on; default: as of the run.")]
 Out = Annotated[
     Path | None, typer.Option("--out", help="A new folder for the edited run; default: RUN itself, see --undo.")
 ]
@@ -40,7 +39,7 @@ Out = Annotated[
 
 @app.command()
 def edit(
-    run: RunPath,
+    run: options.RunPath,
     agent: Agent = None,
     node: Node = None,
     threshold: Threshold = None,
@@ -53,11 +52,11 @@ def edit(
     undo: TakeBack = False,
     dry_run: DryRun = False,
     episodes: ComparedOn = None,
-    seed: Seed = 0,
-    expert: ExpertFile = None,
-    workers: Workers = CORES,
+    seed: options.Seed = 0,
+    expert: options.ExpertFile = None,
+    workers: options.Workers = options.CORES,
     out_folder: Out = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Change a tree by hand, see what that costs on the same episodes, keep a record, undo it."""
     run = edit_files.home(run)

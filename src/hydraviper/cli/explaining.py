@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import AsJson, ExpertFile, RunPath, Seed, open_run, within
+from hydraviper.cli.common import open_run
+from hydraviper.cli.options import number
 from hydraviper.data import InputError
 from hydraviper.runs import explain as explaining
 from hydraviper.settings import PLACE
@@ -19,21 +21,16 @@ _MOST_BYTES = 10_000_000  # of an observation
 
 @app.command()
 def explain(
-    run: RunPath,
+    run: options.RunPath,
     agent: Annotated[str, typer.Option(help="Whose tree.")],
     observation: Annotated[
         Path | None, typer.Option(help="A file: JSON by feature names or in order, or a row of CSV; - is the input.")
     ] = None,
-    episode: Annotated[
-        int | None,
-        typer.Option(help="Instead: an episode of `evaluate`, from 0 ...", callback=within("--episode", PLACE)),
-    ] = None,
-    step: Annotated[
-        int | None, typer.Option(help="... and the step of it, from 0.", callback=within("--step", PLACE))
-    ] = None,
-    seed: Seed = 0,
-    expert: ExpertFile = None,
-    as_json: AsJson = False,
+    episode: Annotated[int | None, number("--episode", PLACE, "Instead: an episode of `evaluate`, from 0 ...")] = None,
+    step: Annotated[int | None, number("--step", PLACE, "... and the step of it, from 0.")] = None,
+    seed: options.Seed = 0,
+    expert: options.ExpertFile = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say why a tree answers as it does: the path in words, how sure it is, and the smallest change that flips it."""
     saved = open_run(run, expert)

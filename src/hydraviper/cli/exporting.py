@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import AgentName, AsJson, RunPath, open_run, out, tell
+from hydraviper.cli.common import open_run, out, tell
 from hydraviper.cli.terminal import print_document
 from hydraviper.data import InputError
 from hydraviper.export import FORMATS
@@ -20,18 +21,18 @@ Target = StrEnum("Target", list(FORMATS))
 
 @app.command()
 def export(
-    run: RunPath,
+    run: options.RunPath,
     to: Annotated[
         Target,  # pyright: ignore[reportInvalidTypeForm] (the names are those of a table)
         typer.Option(help="Code (c, python, st: Structured Text), a model or a drawing."),
     ],
-    agent: AgentName = None,
+    agent: options.AgentName = None,
     out_path: Annotated[
         Path | None,
         typer.Option("--out", help="A file, or a folder for trees.c, trees.py, ...; default: the terminal."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Turn trees into code or a model for another machine: the same answers, bit for bit."""
     saved = open_run(run)

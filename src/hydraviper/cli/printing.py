@@ -3,31 +3,49 @@
 from rich.table import Table
 
 from hydraviper.cli.common import out
+from hydraviper.data import Estimate
 from hydraviper.drawing.pages.words import without
-from hydraviper.records import ConstraintsRecord, Outcome, Paired, PropertyPrice, Summary
+from hydraviper.records import ConstraintsRecord, Evaluation, Outcome, Paired, PropertyPrice, Summary
+from hydraviper.runs.evaluate import NEARLY
+
+JAMS = {"median": "median", "worst": "worst", "jammed": "jammed", "nearly_jammed": "nearly"}
 
 
 def print_scores(summary: Summary, trees: bool = True) -> None:
-    """A table of who scored what."""
-    score = summary.score
-    better = "lower" if score.lower_is_better else "higher"
-    out.print(f"\n{summary.game}: {score.name} ({better} is better), {score.episodes:,} unseen episodes")
-    jams = ("median", "worst", "jammed") if score.jammed is not None else ()
-    table = Table("policy", "mean ± 95 %", *jams)
+    """Tables of who scored what, one per demand."""
+    _print_table(summary, summary, summary.game, trees)
+    for other in summary.demand:
+        if other.factor != 1:
+            _print_table(summary, other, f"{summary.game} with {other.factor:g} times the traffic", trees)
 
-    def add(name: str, outcome: Outcome, style: str | None = None) -> None:
-        table.add_row(name, str(outcome), *(f"{getattr(outcome, key):.4g}" for key in jams), style=style)
+
+def _print_table(summary: Summary, scores: Evaluation, what: str, trees: bool) -> None:
+    score = scores.score
+    better = "lower" if score.lower_is_better else "higher"
+    unit = f" in {score.unit}" if score.unit else ""
+    out.print(f"\n{what}: {score.name}{unit} ({better} is better), {score.episodes:,} unseen episodes")
+    jams = JAMS if score.jammed is not None else {}
+    paired = ("trees less this",) if scores.differences else ()  # on the same episodes
+    table = Table("policy", "mean ± 95 %", *jams.values(), *paired)
+
+    def add(name: str, outcome: Outcome, apart: Estimate | None = None, style: str | None = None) -> None:
+        numbers = (getattr(outcome, key) for key in jams)
+        worst = ("-" if one is None else f"{one:.4g}" for one in numbers)
+        difference = ("" if apart is None else f"{apart:+.2f}",) if paired else ()
+        table.add_row(name, str(outcome), *worst, *difference, style=style)
 
     if trees:
-        add(f"{summary.settings.get('learner', 'tree')}s ({summary.algorithm})", score, "bold")
-    if summary.expert is not None:
-        add("expert" if trees else f"expert ({summary.algorithm})", summary.expert)
-    for name, outcome in summary.yardsticks.items():
-        add(f"script: {name}", outcome)
+        add(f"{summary.settings.get('learner', 'tree')}s ({summary.algorithm})", score, style="bold")
+    if scores.expert is not None:
+        add("expert" if trees else f"expert ({summary.algorithm})", scores.expert, scores.difference)
+    for name, outcome in scores.yardsticks.items():
+        add(f"script: {name}", outcome, scores.differences.get(name))
     out.print(table)
-    if score.jam_threshold is not None:
-        out.print(f"jammed: episodes with a {score.name} above {score.jam_threshold:.1f}")
-    _print_beside(summary, ("trees", "expert") if trees else ("expert",))
+    if (jam := score.jam_threshold) is not None:
+        out.print(f"jammed: episodes with a {score.name} above {jam:.1f}; nearly: above {NEARLY * jam:.1f}")
+    if scores is summary:
+        print_notes(summary)
+    _print_beside(scores, ("trees", "expert") if trees else ("expert",))
 
 
 def _print_advice(summary: Summary) -> None:
@@ -52,7 +70,7 @@ def _print_advice(summary: Summary) -> None:
     out.print("\n".join(lines), soft_wrap=True)
 
 
-def _print_beside(summary: Summary, policies: tuple[str, ...]) -> None:
+def _print_beside(summary: Evaluation, policies: tuple[str, ...]) -> None:
     """What is told beside the score, a line each."""
     against = {f"against the scripted adversary “{name}”": sides for name, sides in summary.opponents.items()}
     for name, sides in {**summary.measures, **against}.items():
@@ -83,7 +101,6 @@ def print_summary(summary: Summary) -> None:
         f"rollouts: {spent['warmup']} warm-up, {spent['train']} training, {spent['valid']} validation\n"
         f"seconds: {seconds['total']:.2f} ({steps})"
     )
-    print_notes(summary)
     has_trees = summary.settings.get("learner", "tree") == "tree"
     print_files(summary, "trees: {}/trees.json" if has_trees else "score: {}/summary.json", "report: {}/report.html")
 

@@ -1,30 +1,21 @@
 """`hydraviper verify` and `hydraviper repair`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import (
-    CORES,
-    AsJson,
-    Episodes,
-    ExpertFile,
-    RunPath,
-    Workers,
-    command_line,
-    open_run,
-    out,
-    within,
-)
+from hydraviper.cli.common import command_line, open_run, out
+from hydraviper.cli.options import number
 from hydraviper.cli.printing import print_files
-from hydraviper.records import Summary, encode
+from hydraviper.records import PropertyAnswer, Summary, encode
 from hydraviper.runs import repair as repairing
 from hydraviper.runs import verify as verifying
 from hydraviper.runs.folder import point_to_latest
-from hydraviper.runs.verify import Proofs
 from hydraviper.settings import DEPTH, FACTS_EPISODES, SOME_SECONDS
 from hydraviper.verify.prover.proof import SECONDS
 from hydraviper.verify.verdicts import NOWHERE
@@ -33,51 +24,46 @@ _SHOWN = 3  # counterexamples of a property
 PropertiesFile = Annotated[
     Path | None, typer.Argument(metavar="[PROPERTIES]", help="A TOML file; default: what ships for the game.")
 ]
+Seconds = Annotated[float, number("--seconds", SOME_SECONDS, "The most that one property may take.")]
+AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="Exit with 0 also where a property applies nowhere.")]
+FactsEpisodes = Annotated[
+    int | None,
+    number(
+        "--episodes",
+        FACTS_EPISODES,
+        "Episodes on which the facts about the game are checked; default: 50, none in simulators.",
+    ),
+]
+Depth = Annotated[int | None, number("--depth", DEPTH, "The most questions a tree may ask; default: up to four more.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Where the repaired run goes; default: beside.")]
 
 
 @app.command()
 def verify(
-    run: RunPath,
+    run: options.RunPath,
     properties: PropertiesFile = None,
-    seconds: Annotated[
-        float, typer.Option(help="The most that one property may take.", callback=within("--seconds", SOME_SECONDS))
-    ] = SECONDS,
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Exit with 0 also where a property applies nowhere.")
-    ] = False,
-    episodes: Annotated[
-        int | None,
-        typer.Option(
-            help="Episodes on which the facts about the game are checked; default: 50, none in simulators.",
-            callback=within("--episodes", FACTS_EPISODES),
-        ),
-    ] = None,
-    as_json: AsJson = False,
+    seconds: Seconds = SECONDS,
+    allow_empty: AllowEmpty = False,
+    episodes: FactsEpisodes = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Prove properties of trees, or show observations at which they break: 0 all hold, 1 some do not."""
-    proofs = verifying.proofs(open_run(run), properties, seconds=seconds, episodes=episodes, allow_empty=allow_empty)
-    print(encode(proofs.record)) if as_json else _print_proofs(proofs)
-    if not proofs.record.holds:
+    found = verifying.verify(open_run(run), properties, seconds=seconds, episodes=episodes, allow_empty=allow_empty)
+    print(encode(found)) if as_json else _print_answers(found.properties)
+    if not found.holds:
         raise typer.Exit(1)
 
 
 @app.command()
 def repair(
-    run: RunPath,
+    run: options.RunPath,
     properties: PropertiesFile = None,
-    depth: Annotated[
-        int | None,
-        typer.Option(
-            help="The most questions a tree may ask; default: up to four more.", callback=within("--depth", DEPTH)
-        ),
-    ] = None,
-    episodes: Episodes = None,
-    expert: ExpertFile = None,
-    workers: Workers = CORES,
-    out_folder: Annotated[
-        Path | None, typer.Option("--out", help="Where the repaired run goes; default: beside.")
-    ] = None,
-    as_json: AsJson = False,
+    depth: Depth = None,
+    episodes: options.Episodes = None,
+    expert: options.ExpertFile = None,
+    workers: options.Workers = options.CORES,
+    out_folder: Out = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Change trees as little as lets them have all properties, and say what that costs; RUN itself stays as it is."""
     repaired = repairing.repair(
@@ -93,29 +79,26 @@ def repair(
     print(encode(summary)) if as_json else _print_repair(summary)
 
 
-def _print_proofs(proofs: Proofs) -> None:
+def _print_answers(answers: Sequence[PropertyAnswer]) -> None:
     table = Table("property", "answer", "cases", "broken", "seconds")
-    for verdict in proofs.verdicts:
-        table.add_row(
-            verdict.property, verdict.outcome, str(verdict.cases), str(verdict.broken), f"{verdict.seconds:.2f}"
-        )
+    for one in answers:
+        table.add_row(one.property, one.answer, str(one.cases), str(one.broken), f"{one.seconds:.2f}")
     out.print(table)
-    if not proofs.verdicts:
+    if not answers:
         out.print("There is no property in the file, so nothing was proved: write [[property]] (docs/verify.md).")
-    for verdict in proofs.verdicts:
-        if verdict.outcome == NOWHERE:
+    for one in answers:
+        if one.answer == NOWHERE:
             out.print(
-                f"\n{verdict.property}: no observation fits its conditions, so it says nothing about the trees: "
+                f"\n{one.property}: no observation fits its conditions, so it says nothing about the trees: "
                 "check its conditions (--allow-empty takes it for kept).",
                 soft_wrap=True,
             )
-        for case, words in proofs.counterexamples(verdict, _SHOWN):
-            out.print(f"\n{verdict.property}\n  {case}", soft_wrap=True)
-            out.print(f"  but {words}", soft_wrap=True)
-        if (left := len(verdict.counterexamples) - _SHOWN) > 0:
+        for example in one.counterexamples[:_SHOWN]:
+            out.print(f"\n{one.property}\n  {example.case}\n  but {example.words}", soft_wrap=True)
+        if (left := len(one.counterexamples) - _SHOWN) > 0:
             out.print(f"  ... and {left} more cases (see --json)")
-        for problem in verdict.problems[:5]:
-            out.print(f"\n{verdict.property}: {problem}", soft_wrap=True)
+        for problem in one.problems[:5]:
+            out.print(f"\n{one.property}: {problem}", soft_wrap=True)
 
 
 def _print_repair(summary: Summary) -> None:

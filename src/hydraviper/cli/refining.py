@@ -5,23 +5,11 @@ from typing import Annotated
 
 import typer
 
+from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import (
-    CORES,
-    AsJson,
-    Episodes,
-    ExpertFile,
-    FeatureChoice,
-    Leaves,
-    RunPath,
-    Seed,
-    Workers,
-    command_line,
-    open_run,
-    progress_bar,
-    within,
-)
-from hydraviper.cli.printing import print_files, print_notes, print_refined, print_scores
+from hydraviper.cli.common import command_line, open_run, progress_bar
+from hydraviper.cli.options import number
+from hydraviper.cli.printing import print_files, print_refined, print_scores
 from hydraviper.records import encode
 from hydraviper.refine.records import RefineSettings
 from hydraviper.runs import refine as refining
@@ -29,37 +17,33 @@ from hydraviper.runs.folder import point_to_latest
 from hydraviper.runs.opening import file_of
 from hydraviper.settings import DEPTH, ROLLOUTS, SOME_SECONDS
 
+Seconds = Annotated[
+    float | None, number("--seconds", SOME_SECONDS, "How long to search, above 0; such a result cannot repeat.")
+]
+Rollouts = Annotated[int | None, number("--rollouts", ROLLOUTS, "Episodes to play instead; such a result repeats.")]
+Depth = Annotated[int | None, number("--depth", DEPTH, "The most questions of a tree; default: as now.")]
+Out = Annotated[Path | None, typer.Option("--out", help="A new folder; default: one in runs/.")]
+
 
 @app.command()
 def refine(
-    run: RunPath,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            help="How long to search, above 0; such a result cannot repeat.", callback=within("--seconds", SOME_SECONDS)
-        ),
-    ] = None,
-    rollouts: Annotated[
-        int | None,
-        typer.Option(help="Episodes to play instead; such a result repeats.", callback=within("--rollouts", ROLLOUTS)),
-    ] = None,
-    features: FeatureChoice = "plain",
-    depth: Annotated[
-        int | None,
-        typer.Option(help="The most questions of a tree; default: as now.", callback=within("--depth", DEPTH)),
-    ] = None,
-    leaves: Leaves = None,
-    seed: Seed = 0,
-    expert: ExpertFile = None,
-    workers: Workers = CORES,
-    episodes: Episodes = None,
-    out_folder: Annotated[Path | None, typer.Option("--out", help="A new folder; default: one in runs/.")] = None,
-    as_json: AsJson = False,
+    run: options.RunPath,
+    seconds: Seconds = None,
+    rollouts: Rollouts = None,
+    features: options.Features = None,
+    depth: Depth = None,
+    leaves: options.Leaves = None,
+    seed: options.Seed = 0,
+    expert: options.ExpertFile = None,
+    workers: options.Workers = options.CORES,
+    episodes: options.Episodes = None,
+    out_folder: Out = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Search directly for better trees; never worse on held-out episodes than those of the run."""
     saved = open_run(run, expert, workers)
     settings = RefineSettings(
-        seconds=seconds, rollouts=rollouts, features=features, seed=seed, depth=depth, leaves=leaves
+        seconds=seconds, rollouts=rollouts, features=features or "plain", seed=seed, depth=depth, leaves=leaves
     )
     where = {"out": out_folder, "expert_file": file_of(expert), "command": command_line()}
     with progress_bar(as_json) as show:
@@ -71,5 +55,4 @@ def refine(
         return
     print_scores(summary)
     print_refined(summary)
-    print_notes(summary)
     print_files(summary, "trees: {}/trees.json", "report: {}/report.html")

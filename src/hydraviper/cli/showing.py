@@ -5,23 +5,24 @@ from typing import Annotated
 
 import typer
 
+from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import AgentName, GameName, RunPath, open_run, tell
+from hydraviper.cli.common import open_run, tell
 from hydraviper.cli.terminal import print_document
 from hydraviper.export import only, to_dot
 from hydraviper.runs import draw
 from hydraviper.runs.edit import in_words
 from hydraviper.runs.opening import game_named
 from hydraviper.trees.file import TreesFile
-from hydraviper.trees.words import to_text
+from hydraviper.trees.text import to_text
 
 ShowFormat = StrEnum("ShowFormat", "text svg dot map queues")
 
 
 @app.command()
 def show(
-    run: RunPath,
-    agent: AgentName = None,
+    run: options.RunPath,
+    agent: options.AgentName = None,
     form: Annotated[
         ShowFormat,
         typer.Option("--format", help="text, svg or dot (Graphviz); of a traffic run also map and queues, as SVG."),
@@ -52,6 +53,6 @@ def _print_text(trees: TreesFile) -> None:
 
 
 @app.command("map")
-def draw_map(game: GameName) -> None:
+def draw_map(game: options.GameName) -> None:
     """Draw a road network with its signals numbered (SVG), before anything is trained."""
     print_document(draw.map_svg(game_named(game)))

@@ -12,8 +12,10 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import CORES, AsJson, command_line, err, out, within
+from hydraviper.cli.common import command_line, err, out
+from hydraviper.cli.options import number
 from hydraviper.data import InputError
 from hydraviper.runs.folder import as_input_error
 from hydraviper.settings import SAMPLE, SEEDS, STUDY_SCALE, WORKERS
@@ -29,24 +31,17 @@ PLACES = ("--out", "--adopt", "--figures")  # folders of one machine, of no use 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(catalogue.STUDIES)}.")]
 Games = Annotated[str | None, typer.Option(help="Games with commas between; default: all of the study.")]
-Seeds = Annotated[int, typer.Option(help="How many seeds each, from 0.", callback=within("--seeds", SEEDS))]
+Seeds = Annotated[int, number("--seeds", SEEDS, "How many seeds each, from 0.")]
 Algorithms = Annotated[str | None, typer.Option(help="Algorithms with commas between; default: all.")]
 Budgets = Annotated[str | None, typer.Option(help="low, high or e.g. high/low, with commas between.")]
 Scale = Annotated[
-    float,
-    typer.Option(
-        help="A quick look: this share of iterations, rollouts and episodes.", callback=within("--scale", STUDY_SCALE)
-    ),
+    float, number("--scale", STUDY_SCALE, "A quick look: this share of iterations, rollouts and episodes.")
 ]
 Experts = Annotated[
     list[str] | None, typer.Option(help="A file made by `train`, for its game; or a name (mplight): only that one.")
 ]
 Cores = Annotated[
-    int,
-    typer.Option(
-        help="Cores: so many cells at once, or inside one cell where runtime is measured.",
-        callback=within("--workers", WORKERS),
-    ),
+    int, number("--workers", WORKERS, "Cores: so many cells at once, or inside one cell where runtime is measured.")
 ]
 Adopt = Annotated[
     list[Path] | None, typer.Option(help="Take matching results from a folder of runs or another study's.")
@@ -55,10 +50,7 @@ Commit = Annotated[str | None, typer.Option(help="The commit that adopted runs w
 Run = Annotated[bool, typer.Option(help="With --no-run: only adopt and report.")]
 Check = Annotated[bool, typer.Option("--check", help="Run some finished cells again and compare.")]
 Sample = Annotated[
-    int | None,
-    typer.Option(
-        help="How many cells --check runs; default: 4.", show_default=False, callback=within("--sample", SAMPLE)
-    ),
+    int | None, number("--sample", SAMPLE, "How many cells --check runs; default: 4.", show_default=False)
 ]
 Pack = Annotated[bool, typer.Option("--pack", help="Put the cells' results into one file, to be kept.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The study's folder; default: results/NAME.")]
@@ -74,7 +66,7 @@ def study(
     budget: Budgets = None,
     scale: Scale = 1.0,
     expert: Experts = None,
-    workers: Cores = CORES,
+    workers: Cores = options.CORES,
     adopt: Adopt = None,
     commit: Commit = None,
     run: Run = True,
@@ -83,7 +75,7 @@ def study(
     pack: Pack = False,
     out_folder: Out = None,
     figures: Figures = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Make a table or figure of the paper, with the published numbers beside; call again to continue."""
     chosen = catalogue.study_named(name)

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column, Table
 
+from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import CORES, AsJson, GameName, Seed, Workers, out, progress_bar, within
+from hydraviper.cli.common import out, progress_bar
+from hydraviper.cli.options import number
 from hydraviper.cli.printing import print_scores
 from hydraviper.data import InputError
 from hydraviper.experts import store
@@ -22,7 +24,7 @@ from hydraviper.settings import TRAINING_EPISODES
 
 
 @app.command()
-def games(as_json: AsJson = False) -> None:
+def games(as_json: options.AsJson = False) -> None:
     """List what can be distilled, with sizes."""
     rows, missing = [], {}
     for name in catalogue.GAMES:
@@ -46,17 +48,15 @@ def games(as_json: AsJson = False) -> None:
 
 @app.command()
 def train(
-    game: GameName,
+    game: options.GameName,
     algorithm: Annotated[
         str | None, typer.Option(help=f"{', '.join(ALGORITHMS)}; default: what suits the game.")
     ] = None,
-    episodes: Annotated[
-        int | None, typer.Option(help="Episodes to train for.", callback=within("--episodes", TRAINING_EPISODES))
-    ] = None,
-    seed: Seed = 0,
-    workers: Workers = CORES,
+    episodes: Annotated[int | None, number("--episodes", TRAINING_EPISODES, "Episodes to train for.")] = None,
+    seed: options.Seed = 0,
+    workers: options.Workers = options.CORES,
     out_file: Annotated[Path | None, typer.Option("--out", help="Where the expert goes.")] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Train an expert for a game."""
     with progress_bar(as_json) as show:

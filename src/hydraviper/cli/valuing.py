@@ -6,8 +6,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import CORES, AsJson, ExpertFile, GameName, Seed, Workers, out, progress_bar, tell, within
+from hydraviper.cli.common import out, progress_bar, tell
+from hydraviper.cli.options import number
 from hydraviper.records import encode
 from hydraviper.runs.critic import CriticReport, fit_critics, policy_named
 from hydraviper.settings import CRITIC_ROLLOUTS, UPDATES
@@ -15,24 +17,19 @@ from hydraviper.settings import CRITIC_ROLLOUTS, UPDATES
 
 @app.command()
 def critic(
-    spec: GameName,
-    expert_name: ExpertFile = None,
+    spec: options.GameName,
+    expert_name: options.ExpertFile = None,
     yardstick: Annotated[
         str | None, typer.Option(help="Fit to one of the game's own rules instead, by its name in `evaluate`.")
     ] = None,
     rollouts: Annotated[
-        int | None,
-        typer.Option(
-            help="Rollouts to fit to; default: 2,000, or 60 in traffic.", callback=within("--rollouts", CRITIC_ROLLOUTS)
-        ),
+        int | None, number("--rollouts", CRITIC_ROLLOUTS, "Rollouts to fit to; default: 2,000, or 60 in traffic.")
     ] = None,
-    updates: Annotated[
-        int | None, typer.Option(help="Steps of learning.", callback=within("--updates", UPDATES))
-    ] = None,
-    seed: Seed = 0,
-    workers: Workers = CORES,
+    updates: Annotated[int | None, number("--updates", UPDATES, "Steps of learning.")] = None,
+    seed: options.Seed = 0,
+    workers: options.Workers = options.CORES,
     out_file: Annotated[Path | None, typer.Option("--out", help="Where the expert with its critics goes.")] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Fit joint critics to an expert or a rule, so that it can be split into teams and weighed as one."""
     game, policy = policy_named(spec, expert_name, yardstick, workers=workers, tell=tell)

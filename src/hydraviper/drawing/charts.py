@@ -246,19 +246,27 @@ def width_of(svg: str) -> float:
     return float(svg.partition('width="')[2].partition('"')[0])
 
 
+class Marked(str):
+    """The words of a table's cell that must catch the eye."""
+
+    __slots__ = ()
+
+
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: int | None = None) -> str:
     """An HTML table whose first column names the rows; the next `numbers` columns (default: all) hold numbers."""
     count = len(heads) - 1 if numbers is None else numbers
 
     def cell(kind: str, column: int, words: str) -> str:
-        align = ' class="n"' if 0 < column <= count else ""
-        return f"<{kind}{align}>{escape(words)}</{kind}>"
+        kinds = ["n"] * (0 < column <= count) + ["bad"] * isinstance(words, Marked)
+        looks = f' class="{" ".join(kinds)}"' if kinds else ""
+        return f"<{kind}{looks}>{escape(words)}</{kind}>"
 
     head = "".join(cell("th", k, words) for k, words in enumerate(heads))
     body = "".join(
         "<tr>" + "".join(cell("td" if k else "th", k, words) for k, words in enumerate(row)) + "</tr>" for row in rows
     )
-    return f"<table>{f'<thead><tr>{head}</tr></thead>' if any(heads) else ''}<tbody>{body}</tbody></table>"
+    head = f"<thead><tr>{head}</tr></thead>" if any(heads) else ""
+    return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>'
 
 
 def places(estimates: Sequence[Estimate]) -> int:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hydraviper.drawing.svg import tag
+from hydraviper.drawing.svg import line, tag
 from hydraviper.geometry import GREEN, Intersection, Movement, Point
 
 SIDE = 56.0  # of the square that an icon is drawn in
@@ -77,18 +77,14 @@ def _at(angle: float, along: float, right: float = 0.0) -> Point:
     return SIDE / 2 + along * sine + right * cosine, SIDE / 2 - along * cosine + right * sine
 
 
-def _path(*points: Point) -> str:
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-
-
 def _road(angle: float) -> str:
-    return tag("path", d=_path(_at(angle, 0), _at(angle, _OUTER)), stroke=ROAD, stroke_width=15)
+    return tag("path", d=line([_at(angle, 0), _at(angle, _OUTER)]), stroke=ROAD, stroke_width=15)
 
 
 def _bar(angle: float, hand: int) -> str:
     """A closed stop line. Vehicles that come keep to their right, which is the left as seen from the middle."""
     ends = _at(angle, _STOP + 1, -hand * 2.0), _at(angle, _STOP + 1, -hand * 7.0)
-    return tag("path", d=_path(*ends), stroke=CLOSED, stroke_width=2.6)
+    return tag("path", d=line(ends), stroke=CLOSED, stroke_width=2.6)
 
 
 def _arrow(source: float, target: float, yields: bool, hand: int) -> str:
@@ -97,11 +93,11 @@ def _arrow(source: float, target: float, yields: bool, hand: int) -> str:
     start, stop = _at(source, _OUTER, -hand * lane), _at(source, _STOP, -hand * lane)
     into, end = _at(target, tip - 13, hand * lane), _at(target, tip - 6, hand * lane)
     first, second = _at(source, _BEND, -hand * lane), _at(target, min(_BEND, tip - 16), hand * lane)
-    curve = f"{_path(start, stop)}C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in (first, second, into))
+    curve = f"{line([start, stop])}C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in (first, second, into))
     curve += f"L{end[0]:.1f} {end[1]:.1f}"
     corners = _at(target, tip - 7, hand * lane - size), _at(target, tip - 7, hand * lane + size)
-    head = _path(_at(target, tip, hand * lane), *corners) + "Z"
+    head = line([_at(target, tip, hand * lane), *corners]) + "Z"
     if yields:
-        line = tag("path", d=curve, fill="none", stroke=GO, stroke_width=1.8, stroke_dasharray="2.6 1.8")
-        return line + tag("path", d=head, fill="#ffffff", stroke=GO, stroke_width=1.1)
+        dashed = tag("path", d=curve, fill="none", stroke=GO, stroke_width=1.8, stroke_dasharray="2.6 1.8")
+        return dashed + tag("path", d=head, fill="#ffffff", stroke=GO, stroke_width=1.1)
     return tag("path", d=curve, fill="none", stroke=GO, stroke_width=2.2) + tag("path", d=head, fill=GO)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from hydraviper.data import Team
-from hydraviper.drawing.svg import INK, SOFT, document, paint, tag, text, text_width
+from hydraviper.drawing.svg import INK, SOFT, document, line, paint, tag, text, text_width
 from hydraviper.geometry import MapSignal, Point, RoadMap
 
 ROAD, PLAIN = "#ccd2d9", "#5b6470"  # roads; lanes that lead to signals, if all are of one team
@@ -50,16 +50,12 @@ def _window(road_map: RoadMap) -> tuple[Point, Point]:
     return (left, low), (right, high)
 
 
-def _path(line: Sequence[Point], place: Place) -> str:
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(place, line))
-
-
 def _roads(road_map: RoadMap, place: Place, scale: float) -> list[str]:
-    parts = [tag("path", d=_path(edge, place) + "Z", fill=ROAD) for edge in road_map.junctions if len(edge) > 2]
+    parts = [tag("path", d=line(map(place, edge)) + "Z", fill=ROAD) for edge in road_map.junctions if len(edge) > 2]
     look = {"fill": "none", "stroke": ROAD, "stroke_linecap": "round"}
     by_width: dict[float, list[str]] = {}
     for lane in road_map.lanes.values():
-        by_width.setdefault(max(1.8, lane.width * scale), []).append(_path(lane.line, place))
+        by_width.setdefault(max(1.8, lane.width * scale), []).append(line(map(place, lane.line)))
     return parts + [tag("path", d="".join(paths), stroke_width=width, **look) for width, paths in by_width.items()]
 
 
@@ -70,7 +66,7 @@ def _approaches(road_map: RoadMap, teams: Sequence[Team], place: Place, scale: f
         lanes = [road_map.lanes[name] for name in signal.lanes]
         width = max(1.6, 0.8 * min((lane.width for lane in lanes), default=3.2) * scale)
         if lanes:
-            paths = "".join(_path(lane.line, place) for lane in lanes)
+            paths = "".join(line(map(place, lane.line)) for lane in lanes)
             parts.append(tag("path", d=paths, fill="none", stroke=_colour(i, teams), stroke_width=width))
     return parts
 
@@ -90,7 +86,7 @@ def _marks(signals: Sequence[MapSignal], teams: Sequence[Team], place: Place, si
     spots = _apart(homes, 2 * _RADIUS + 3, size)
     for home, spot in zip(homes, spots, strict=True):
         if math.dist(home, spot) > 2:
-            parts.append(tag("path", d=_path((home, spot), lambda point: point), stroke=INK, stroke_width=1.2))
+            parts.append(tag("path", d=line((home, spot)), stroke=INK, stroke_width=1.2))
             parts.append(tag("circle", cx=home[0], cy=home[1], r=2.5, fill=INK))
     for i, (signal, (x, y)) in enumerate(zip(signals, spots, strict=True)):
         title = tag("title", escape(f"{signal.agent}: {signal.identifier}\n" + "\n".join(signal.phases)))
@@ -142,7 +138,7 @@ def _shape(team: int, x: float, y: float, radius: float, fill: str) -> str:
     reach = radius / math.cos(math.pi / corners) if corners > 3 else 1.75 * radius
     angles = [math.radians(turn + 360 * k / corners) for k in range(corners)]
     points = [(x + reach * math.sin(angle), y - reach * math.cos(angle)) for angle in angles]
-    return tag("path", d=_path(points, lambda point: point) + "Z", stroke_linejoin="round", **look)
+    return tag("path", d=line(points) + "Z", stroke_linejoin="round", **look)
 
 
 def _north(top: float) -> str:

@@ -1,6 +1,7 @@
 """SVG elements, text and its width, and colours with hatches that tell actions apart, also in grey."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
@@ -49,6 +50,11 @@ def tag(name: str, content: str = "", **attributes: object) -> str:
 def text(x: float, y: float, words: str, **attributes: object) -> str:
     """A line of text as an SVG element."""
     return tag("text", escape(words), x=float(x), y=float(y), **attributes)
+
+
+def line(points: Iterable[tuple[float, float]]) -> str:
+    """Straight lines through points, for a path's `d`."""
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
 def text_width(words: str, size: float) -> float:

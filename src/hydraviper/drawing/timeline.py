@@ -7,7 +7,7 @@ from html import escape
 from msgspec import structs
 
 from hydraviper.drawing.charts import GRID, WIDTH, axis, spread, tick_text
-from hydraviper.drawing.svg import INK, PALETTE, SOFT, document, tag, text, text_width
+from hydraviper.drawing.svg import INK, PALETTE, SOFT, document, line, tag, text, text_width
 from hydraviper.records import Course, OverTime
 
 Values = Sequence[float | None]  # [steps], None after an episode's end
@@ -86,7 +86,7 @@ def _panel(name: str, course: Course, look: Look, step: float, highest: float, w
     low, high = _known(course.low), _known(course.high)
     there = [place((k + 1) * step, value) for k, value in enumerate(high)]
     back = [place((k + 1) * step, value) for k, value in enumerate(low)][::-1]
-    area = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in there + back) + "Z"
+    area = line(there + back) + "Z"
     parts.append(tag("path", d=area, fill=look.colour, fill_opacity=0.25))
     parts.append(_line("worst episode", course.worst, step, place, Look(INK, 0.9)))
     parts.append(_line("median", course.median, step, place, Look(look.colour, max(look.width, 2))))
@@ -119,6 +119,5 @@ def _known(values: Values) -> list[float]:
 
 def _line(name: str, values: Values, step: float, place: Place, look: Look) -> str:
     points = [place((k + 1) * step, value) for k, value in enumerate(_known(values))]
-    d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     stroke = {"stroke": look.colour, "stroke_width": look.width, "stroke_dasharray": look.dash}
-    return tag("path", tag("title", escape(name)), d=d, fill="none", stroke_linejoin="round", **stroke)
+    return tag("path", tag("title", escape(name)), d=line(points), fill="none", stroke_linejoin="round", **stroke)

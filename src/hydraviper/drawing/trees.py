@@ -11,8 +11,9 @@ import numpy as np
 from hydraviper.data import Agent
 from hydraviper.drawing.icons import SIDE, Icons
 from hydraviper.drawing.svg import INK, LINE, SOFT, document, hatch, paint, tag, text, text_width
+from hydraviper.trees.questions import Question, questions
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.trees.words import agreement, number, percent, shares, short_actions, size_of, threshold_texts
+from hydraviper.trees.words import agreement, number, percent, shares, short_actions, size_of
 
 _MARGIN, _GAP = 16.0, 44.0  # around the drawing; between two levels
 _NARROW = 16  # with more leaves than this, leaves carry bare numbers
@@ -43,6 +44,7 @@ class _Plan:
     """Where every node stands, and what is written in it."""
 
     words: tuple[tuple[str, ...], ...]  # [nodes] the lines of text in each node's box
+    tests: tuple[int, ...]  # [nodes] how many of the last lines are what is asked of a feature
     x: np.ndarray  # [nodes] centres
     top: np.ndarray  # [nodes]
     floor: np.ndarray  # [nodes] the lower end of the level on which a node stands
@@ -58,17 +60,19 @@ class _Plan:
 
 def _plan(agent: Agent, tree: Tree, icons: Icons | None) -> _Plan:
     """Lay the leaves out evenly, centre parents, and leave each box as much room as its text needs."""
-    thresholds = threshold_texts(tree)
-    slot, depth, paths = _slots(agent, tree, thresholds)
+    asked = questions(agent, tree)
+    slot, paths = _slots(tree, asked)
+    depth = tree.levels
     leaf = tree.feature == LEAF
     line, padding, apart, least = (16, 15, 10, 62) if tree.leaves <= _NARROW else (11, 8, 7, 42)
     actions = short_actions(agent)
     words = tuple(
         tuple(_wrap(actions[tree.action[n]], 12 if tree.leaves > _NARROW else 18))
-        if leaf[n]
-        else (*_wrap(tree.names(agent)[tree.feature[n]], line), "≤ " + thresholds[n].replace("-", "−"))
-        for n in range(len(tree))
+        if question is None
+        else (*_wrap(question.subject, line), *_test(question, line))
+        for n, question in enumerate(asked)
     )
+    tests = tuple(0 if question is None else len(_test(question, line)) for question in asked)
     inside = np.array([max(text_width(line, 12) for line in lines) for lines in words])
     least = least if icons is None else max(least, SIDE + 6)
     wide = np.maximum(inside + padding, np.where(leaf, least, 58 if tree.leaves > _NARROW else 76))
@@ -88,7 +92,7 @@ def _plan(agent: Agent, tree: Tree, icons: Icons | None) -> _Plan:
     x = width / 2 + pitch * (slot - (tree.leaves - 1) / 2)
     bottom = float((tops + heights)[-1])
     floor = (tops + heights)[depth]
-    return _Plan(words, x, tops[depth], floor, depth, wide, high, paths, shares(tree), width, bottom, icons)
+    return _Plan(words, tests, x, tops[depth], floor, depth, wide, high, paths, shares(tree), width, bottom, icons)
 
 
 def _wrap(words: str, width: int) -> list[str]:
@@ -96,24 +100,28 @@ def _wrap(words: str, width: int) -> list[str]:
     return [line.replace("+ ", "+") for line in textwrap.wrap(words.replace("+", "+ "), width)]
 
 
-def _slots(agent: Agent, tree: Tree, thresholds: Sequence[str]) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Every node's place from left to right (a leaf is one wide), its depth, and the way to it in words."""
-    slot, depth, paths = np.zeros(len(tree)), np.zeros(len(tree), int), ["always"] * len(tree)
+def _test(question: Question, width: int) -> list[str]:
+    """The lines of what is asked of a feature: "≤ 3", or words."""
+    return [question.test.replace("-", "−")] if question.test[0] == "≤" else _wrap(question.test, width)
+
+
+def _slots(tree: Tree, asked: Sequence[Question | None]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Every node's place from left to right (a leaf is one wide), and the way to it in words."""
+    slot, paths = np.zeros(len(tree)), ["always"] * len(tree)
     stack, leaves = [0], 0
     while stack:
         node = stack.pop()
-        if tree.feature[node] == LEAF:
+        question = asked[node]
+        if question is None:
             slot[node], leaves = leaves, leaves + 1
             continue
-        for child, sign in ((int(tree.right[node]), ">"), (int(tree.left[node]), "≤")):
-            condition = f"{tree.names(agent)[tree.feature[node]]} {sign} {thresholds[node]}"
+        for child, condition in ((int(tree.right[node]), question.no), (int(tree.left[node]), question.yes)):
             paths[child] = condition if node == 0 else f"{paths[node]}\nand {condition}"
-            depth[child] = depth[node] + 1
             stack.append(child)
     for node in range(len(tree) - 1, -1, -1):  # children stand behind their parent
         if tree.feature[node] != LEAF:
             slot[node] = (slot[tree.left[node]] + slot[tree.right[node]]) / 2
-    return slot, depth, tuple(paths)
+    return slot, tuple(paths)
 
 
 def _edge(tree: Tree, plan: _Plan, parent: int) -> str:
@@ -158,9 +166,10 @@ def _question(agent: Agent, tree: Tree, plan: _Plan, node: int) -> str:
     """The question, and beneath it the share of the data that gets here and how much of it agrees with the tree."""
     x, y, wide, high = (float(v[node]) for v in (plan.x, plan.top, plan.wide, plan.high))
     box = tag("rect", x=x - wide / 2, y=y, width=wide, height=high, rx=4, fill="#ffffff", stroke=SOFT, stroke_width=1)
-    name, threshold = plan.words[node][:-1], plan.words[node][-1:]
+    split = len(plan.words[node]) - plan.tests[node]
+    name, test = plan.words[node][:split], plan.words[node][split:]
     words = _lines(x, y + 16, name, font_size=12) + _lines(
-        x, y + 16 + 15 * len(name), threshold, font_size=12, font_weight="bold"
+        x, y + 16 + 15 * len(name), test, font_size=12, font_weight="bold"
     )
     facts = f"{percent(plan.share[node])} · {percent(agreement(tree)[node])}"
     words += text(x, y + high - 6, facts, font_size=9, text_anchor="middle", fill=SOFT)

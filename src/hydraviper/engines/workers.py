@@ -14,7 +14,7 @@ import numpy as np
 from hydraviper.data import JobError, Observations, Rollouts
 from hydraviper.engines.pool import Pool
 from hydraviper.protocols import Game, Policy, SeededPolicy
-from hydraviper.rollout import play
+from hydraviper.rollout import Watched, play
 
 Work = tuple[Policy, np.ndarray, bool]  # who plays, seeds, whether to keep the observations
 Done = Callable[[int, Rollouts], None]  # called as soon as a piece of work is played: its number, and its rollouts
@@ -97,7 +97,9 @@ class _Player:
         if body is not None:
             _keep(self._policies, digest, pickle.loads(body))
         self._steps.value += 1
-        return play(self._game, _Counted(self._policies[digest], self._steps), seeds, record)
+        policy = self._policies[digest]
+        counted = _Counted(policy.policy if isinstance(policy, Watched) else policy, self._steps)
+        return play(self._game, Watched(counted) if isinstance(policy, Watched) else counted, seeds, record)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,19 @@ def _mplight(game: Game, changes: dict[str, Any], engine: Engine | None, on_prog
     return dqn.train(game, settings, _episodes(on_progress, settings.episodes), engine, mplight.Mplight.of(game))
 
 
-ALGORITHMS: dict[str, Callable[..., Training]] = {"maddpg": _maddpg, "idqn": _idqn, "mplight": _mplight}
+def _linear(game: Game, changes: dict[str, Any], engine: Engine | None, on_progress: Progress) -> Training:
+    from hydraviper.experts import linear
+
+    settings = replace(linear.LinearSettings(), **changes)
+    return linear.train(game, settings, _episodes(on_progress, settings.episodes), engine)
+
+
+ALGORITHMS: dict[str, Callable[..., Training]] = {
+    "maddpg": _maddpg,
+    "idqn": _idqn,
+    "mplight": _mplight,
+    "linear": _linear,
+}
 
 
 def _episodes(on_progress: Progress, of: int) -> Callable[[Any], None]:

@@ -22,9 +22,10 @@ from hydraviper.experts import networks
 from hydraviper.experts.exploring import Exploring
 from hydraviper.experts.layers import Network, forward, fresh_network
 from hydraviper.experts.learner import Learned, Optimizer, learn
+from hydraviper.experts.local_q import LocalQExpert
 from hydraviper.experts.networks import CriticExpert, NetworkExpert
 from hydraviper.experts.training import head
-from hydraviper.protocols import Engine, Game, Policy
+from hydraviper.protocols import Engine, Expert, Game, Policy
 from hydraviper.rollout import play
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 
@@ -60,7 +61,7 @@ class CriticSettings:
 class Fit:
     """A policy with critics, and how good they are; per agent [N]."""
 
-    expert: NetworkExpert | CriticExpert  # an expert with actors keeps them and gets new critics
+    expert: NetworkExpert | CriticExpert | LocalQExpert  # an expert with actors keeps them and gets new critics
     error: tuple[float, ...]  # root mean square of r + gamma * Q(next) - Q on held-out rollouts, in rewards
     explained: tuple[float, ...]  # share of the held-out targets' variance that the values explain
     correlation: tuple[float, ...]  # of values with the returns that followed, on separate rollouts
@@ -81,14 +82,14 @@ def fit(
     """Fit one joint critic per agent to a policy; the engine, if there is one, plays the rollouts."""
     settings = settings or CriticSettings()
     play_on = partial(play, game) if engine is None else engine.play
-    _checked(game, policy.act(game.reset(rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 0, 1))))
-    samples = _gather(game, policy, settings, play_on, on_progress)
+    checked(game, policy.act(game.reset(rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 0, 1))))
+    samples = gather(game, policy, settings, play_on, on_progress)
     critics, rows = _fitted(samples, tuple(len(agent.actions) for agent in game.agents), settings, on_progress)
     sizes, actions = zip(*((len(agent.features), len(agent.actions)) for agent in game.agents), strict=True)
     expert = CriticExpert(policy, critics, sizes, actions)
     seeds = rollout_seeds(settings.seed, Purpose.EXPERT_VALIDATION, 1, settings.checks)
-    error, explained = _held_out(expert, samples, settings.gamma)
-    correlation = _correlation(expert, play_on(policy, seeds, True), settings.gamma)
+    error, explained = held_out(expert, samples, settings.gamma)
+    correlation = correlation_with_returns(expert, play_on(policy, seeds, True), settings.gamma)
     on_progress("checks", 1, 1)
     return Fit(_named(game, expert, settings), error, explained, correlation, samples.episodes, rows)
 
@@ -98,7 +99,7 @@ def fit(
 PlayOn = Callable[[Policy, np.ndarray, bool], Rollouts]
 
 
-class _Samples(NamedTuple):
+class Samples(NamedTuple):
     """The rollouts, one row per step."""
 
     observations: tuple[np.ndarray, ...]  # per agent [S, F_i]
@@ -112,7 +113,7 @@ class _Samples(NamedTuple):
     episodes: int
 
 
-def _gather(game: Game, policy: Policy, settings: CriticSettings, play_on: PlayOn, on_progress: Progress) -> _Samples:
+def gather(game: Game, policy: Policy, settings: CriticSettings, play_on: PlayOn, on_progress: Progress) -> Samples:
     """Play with a share of random actions, a few rollouts at a time to show progress."""
     explorer = Exploring(policy, tuple(len(agent.actions) for agent in game.agents), settings.most_random, 1)
     seeds, parts = rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 1, settings.rollouts), []
@@ -124,11 +125,11 @@ def _gather(game: Game, policy: Policy, settings: CriticSettings, play_on: PlayO
         raise InputError("the engine kept no observations or rewards, though asked to: use another engine.")
     ends, index = np.cumsum(played.lengths) - 1, np.arange(len(played.rewards))
     episode = np.repeat(np.arange(played.episodes), played.lengths)
-    wanted = _checked(game, policy.act(played.observations))
+    wanted = checked(game, policy.act(played.observations))
     over = np.zeros(len(index), bool)
     over[ends] = played.lengths < game.horizon
     last = np.isin(index, ends)
-    return _Samples(
+    return Samples(
         played.observations,
         explorer.changed(wanted, seeds[episode], index - (ends - played.lengths + 1)[episode]),
         wanted,
@@ -141,7 +142,8 @@ def _gather(game: Game, policy: Policy, settings: CriticSettings, play_on: PlayO
     )
 
 
-def _checked(game: Game, actions: np.ndarray) -> np.ndarray:
+def checked(game: Game, actions: np.ndarray) -> np.ndarray:
+    """The actions; refuses a policy that leaves agents to themselves."""
     counts = [len(agent.actions) for agent in game.agents]
     if (actions < 0).any() or (actions >= counts).any():
         raise InputError(
@@ -151,7 +153,7 @@ def _checked(game: Game, actions: np.ndarray) -> np.ndarray:
     return actions
 
 
-def _discounted(rewards: np.ndarray, following: np.ndarray, gamma: float) -> np.ndarray:
+def discounted(rewards: np.ndarray, following: np.ndarray, gamma: float) -> np.ndarray:
     """The discounted return from every row on, [S, N], to the end of its episode (whose last row follows itself)."""
     returns = np.array(rewards, np.float64)
     for row in range(len(returns) - 1, -1, -1):
@@ -164,10 +166,10 @@ def _discounted(rewards: np.ndarray, following: np.ndarray, gamma: float) -> np.
 
 
 def _fitted(
-    samples: _Samples, actions: tuple[int, ...], settings: CriticSettings, on_progress: Progress
+    samples: Samples, actions: tuple[int, ...], settings: CriticSettings, on_progress: Progress
 ) -> tuple[tuple[networks.Network, ...], int]:
     """One critic per agent, and how many samples they were fitted to."""
-    units = _Units.of(samples, settings.gamma)
+    units = Units.of(samples, settings.gamma)
     table = _Table(
         units.inputs(samples.observations, samples.actions, actions),
         units.inputs(samples.observations, samples.wanted, actions)[samples.following],
@@ -189,7 +191,7 @@ def _fitted(
     return tuple(units.critic(learned.parameters, i) for i in range(len(actions))), len(rows)
 
 
-class _Units(NamedTuple):
+class Units(NamedTuple):
     """Normalisation of inputs and values while learning; folded into the first and last layers afterwards."""
 
     mean: np.ndarray  # [G] of all agents' features
@@ -198,11 +200,12 @@ class _Units(NamedTuple):
     scale: np.ndarray  # [N] standard deviation of the discounted returns
 
     @staticmethod
-    def of(samples: _Samples, gamma: float) -> _Units:
+    def of(samples: Samples, gamma: float) -> Units:
+        """The units of the samples that are fitted to."""
         joint = np.concatenate(samples.observations, axis=1)[~samples.held_out].astype(np.float64)
         spread = joint.std(axis=0)
-        followed = _discounted(samples.rewards, samples.following, gamma)
-        return _Units(
+        followed = discounted(samples.rewards, samples.following, gamma)
+        return Units(
             joint.mean(axis=0),
             np.where(spread < 1e-3, 1.0, spread),
             samples.rewards.mean(axis=0) / (1 - gamma),
@@ -217,13 +220,20 @@ class _Units(NamedTuple):
 
     def critic(self, stacked: Network, i: int) -> networks.Network:
         """Agent i's critic without normalisation: plain features in, values of plain rewards out."""
-        w0, b0, w1, b1, w2, b2 = (np.array(array[i], np.float64) for pair in stacked for array in pair)
-        seen = len(self.mean)
-        b0 = b0 - (self.mean / self.spread) @ w0[:seen]
-        w0[:seen] /= self.spread[:, None]
-        layers = (w0, b0, w1, b1, w2 * self.scale[i], b2 * self.scale[i] + self.offset[i])
-        w0, b0, w1, b1, w2, b2 = (np.ascontiguousarray(array, np.float32) for array in layers)
-        return networks.Network((w0, b0, w1, b1, w2, b2))
+        layers = [np.array(array[i], np.float64) for pair in stacked for array in pair]
+        return plain_network(layers, self.mean, self.spread, float(self.scale[i]), float(self.offset[i]))
+
+
+def plain_network(
+    layers: Sequence[np.ndarray], mean: np.ndarray, spread: np.ndarray, scale: float, offset: float
+) -> networks.Network:
+    """A network of plain features, the first of its inputs, from one of normalised features and normalised values."""
+    w0, b0, w1, b1, w2, b2 = layers
+    b0 = b0 - (mean / spread) @ w0[: len(mean)]
+    w0[: len(mean)] /= spread[:, None]
+    folded = (w0, b0, w1, b1, w2 * scale, b2 * scale + offset)
+    w0, b0, w1, b1, w2, b2 = (np.ascontiguousarray(array, np.float32) for array in folded)
+    return networks.Network((w0, b0, w1, b1, w2, b2))
 
 
 class _Table(NamedTuple):
@@ -259,7 +269,7 @@ class _Rule:
 # ------------------------------------------------------------------------------------------------ quality
 
 
-def _held_out(expert: CriticExpert, samples: _Samples, gamma: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def held_out(expert: Expert, samples: Samples, gamma: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Every critic's error on held-out rollouts, and the share of its targets' variance that it explains."""
     rows = samples.usable & samples.held_out
     after = expert.q(
@@ -271,12 +281,12 @@ def _held_out(expert: CriticExpert, samples: _Samples, gamma: float) -> tuple[tu
     return tuple(np.sqrt((missed**2).mean(axis=0)).tolist()), tuple(explained.tolist())
 
 
-def _correlation(expert: CriticExpert, played: Rollouts, gamma: float) -> tuple[float, ...]:
+def correlation_with_returns(expert: Expert, played: Rollouts, gamma: float) -> tuple[float, ...]:
     """The correlation of values with discounted returns, at steps with enough of the episode left to tell."""
     observations, rewards = played.observations or (), played.rewards
     assert rewards is not None
     index, ends = np.arange(len(rewards)), np.repeat(np.cumsum(played.lengths) - 1, played.lengths)
-    followed = _discounted(rewards, np.minimum(index + 1, ends), gamma)
+    followed = discounted(rewards, np.minimum(index + 1, ends), gamma)
     tail = math.log(0.1) / math.log(gamma) if gamma > 0 else 1
     rows = index + np.minimum(tail, np.repeat(played.lengths, played.lengths) / 2) <= ends
     values = expert.q(observations, expert.act(observations))

@@ -12,6 +12,7 @@ import numpy as np
 from hydraviper.data import InputError, Observations, Team
 from hydraviper.experts.networks import Network
 from hydraviper.kernels import networks as kernels
+from hydraviper.protocols import Policy
 
 
 class LocalQ(Protocol):
@@ -62,6 +63,7 @@ class LocalQExpert:
     q_functions: tuple[LocalQ, ...]  # [N]
     about: Mapping[str, object] = field(default_factory=dict)  # game, how it was made, its score
     workers: int = 1  # not used: local values are too quick to be worth a thread
+    policy: Policy | None = None  # who acts instead, where values were fitted to somebody (see local_critics.py)
 
     @property
     def observation_sizes(self) -> tuple[int, ...]:
@@ -75,6 +77,8 @@ class LocalQExpert:
 
     def act(self, observations: Observations, agents: Team | None = None) -> np.ndarray:
         """Everybody's greedy action, [B, N], the first of equals; with `agents`, only theirs."""
+        if self.policy is not None:
+            return np.array(self.policy.act(observations))
         actions = np.zeros((len(self.q_functions), len(observations[0])), np.int64)
         for i in range(len(self.q_functions)) if agents is None else agents:
             values = self._values(i, observations)

@@ -20,12 +20,14 @@ from hydraviper.experts.local_q import LocalQExpert, NetworkQ
 from hydraviper.experts.networks import CriticExpert, Network, NetworkExpert
 from hydraviper.profile import Profile
 from hydraviper.protocols import Game, Policy, Student, offers
+from hydraviper.rollout import Watched
 from hydraviper.trees.file import write_whole
 from hydraviper.trees.tree import Tree
 
 FORMAT = "hydraviper-expert-1"
 JOINT, LOCAL, FRAP = "actors-and-critics", "local-networks", "frap"  # kinds of files; one that names none is JOINT
 CRITICS, YARDSTICK = "policy-and-critics", "yardstick"  # fitted critics, and one kind of policy that they may be for
+VALUED = "yardstick-and-local-values"
 
 StoredExpert = NetworkExpert | LocalQExpert | CriticExpert
 
@@ -34,6 +36,8 @@ def to_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
     """The networks by name: `actor.0.weight.0`, `actor.0.bias.0`, ..., `critic.2.bias.2`; or `q.0.weight.0`, ..."""
     if isinstance(expert, CriticExpert):
         return _critic_arrays(expert)
+    if isinstance(expert, LocalQExpert) and isinstance(expert.policy, Yardstick):
+        return {**_network_arrays(expert), "policy.name": _letters(expert.policy.name)}
     if kind_of(expert) == FRAP:
         return _frap_arrays(expert)
     return _network_arrays(expert)
@@ -80,11 +84,17 @@ def critics_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, An
     return CriticExpert(policy, _networks(arrays, "critic"), features, actions, dict(about))
 
 
+def valued_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LocalQExpert:
+    """A yardstick with local values from its arrays."""
+    return replace(local_from_arrays(arrays, about), policy=Yardstick(_text(arrays["policy.name"])))
+
+
 KINDS: dict[str, Callable[[Mapping[str, np.ndarray], Mapping[str, Any]], StoredExpert]] = {
     JOINT: from_arrays,
     LOCAL: local_from_arrays,
     FRAP: frap_from_arrays,
     CRITICS: critics_from_arrays,
+    VALUED: valued_from_arrays,
 }
 
 
@@ -100,6 +110,8 @@ def _kind(expert: StoredExpert) -> str | None:
     """The same, or None for a local Q that is no network."""
     if isinstance(expert, LocalQExpert):
         kinds = {type(q) for q in expert.q_functions}
+        if expert.policy is not None:
+            return VALUED if kinds == {NetworkQ} and isinstance(expert.policy, Yardstick) else None
         return LOCAL if kinds == {NetworkQ} else FRAP if kinds == {FrapQ} else None
     return JOINT if isinstance(expert, NetworkExpert) else CRITICS
 
@@ -206,7 +218,7 @@ def _differences(expert: StoredExpert, game: Game) -> list[tuple[str, Any]]:
 
 def _with_rule(expert: StoredExpert, game: Game) -> StoredExpert:
     """The expert; if it acts as one of the game's yardsticks, with that yardstick's policy."""
-    if not isinstance(expert, CriticExpert) or not isinstance(expert.policy, Yardstick):
+    if not isinstance(expert, CriticExpert | LocalQExpert) or not isinstance(expert.policy, Yardstick):
         return expert
     return replace(expert, policy=yardstick(game, expert.policy.name))
 
@@ -246,6 +258,14 @@ def all_shipped(game: Game) -> list[StoredExpert]:
     return sorted(experts, key=in_common, reverse=True)  # of equals, the one with the shortest name
 
 
+def ships(expert: StoredExpert, game: Game) -> bool:
+    """Tell whether an expert comes with the package; one that no file can hold counts as if it did."""
+    try:
+        return digest(expert) in map(digest, all_shipped(game))
+    except InputError:
+        return True
+
+
 def shipped(game: Game, algorithm: str | None = None) -> StoredExpert:
     """The expert for a game that comes with the package; of several, the one with most parameters in common.
 
@@ -278,12 +298,14 @@ def policy_digest(policy: Policy) -> str:
     if isinstance(policy, Profile):
         students = [f"{i}:{_student_digest(tree)}" for i, tree in sorted(policy.students.items())]
         return _hash(" ".join([policy_digest(policy.expert), *students]).encode())
+    if isinstance(policy, Watched):
+        return _hash(f"watched {policy_digest(policy.policy)}".encode())
     if isinstance(policy, Exploring):
         return _hash(f"{policy_digest(policy.policy)} {policy.most!r} {policy.salt}".encode())
     if isinstance(policy, Yardstick):
         return _hash(f"yardstick {policy.name}".encode())
-    if isinstance(policy, CriticExpert):
-        return policy_digest(policy.policy)  # critics do not act
+    if isinstance(policy, CriticExpert | LocalQExpert) and policy.policy is not None:
+        return policy_digest(policy.policy)  # values that were fitted do not act
     if isinstance(policy, NetworkExpert) or (isinstance(policy, LocalQExpert) and _kind(policy) is not None):
         return digest(policy)
     return _hash(pickle.dumps(policy, pickle.HIGHEST_PROTOCOL))

@@ -1,20 +1,23 @@
 """Trees for other programs: C, Python, ONNX, Structured Text, JSON, DOT and SVG, one module per language.
 
-A controller, which is a tree with its state machine, belongs in a module on top of `c.function` and
-`structured_text.function_block`, and in FORMATS.
+A controller is a tree with the state machine that shows its choices: C and Structured Text have a module for it, and
+the state machine itself in the language, `controller.c` and `controller.st`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from hydraviper.controllers import Controller
 from hydraviper.drawing.trees import to_svg
 from hydraviper.export.c import to_c
+from hydraviper.export.c_controller import to_c_controllers
 from hydraviper.export.common import heading
 from hydraviper.export.dot import to_dot
 from hydraviper.export.nested_json import to_json
 from hydraviper.export.onnx import to_onnx
 from hydraviper.export.python import to_python
 from hydraviper.export.structured_text import to_structured_text
+from hydraviper.export.structured_text_controller import to_structured_text_controllers
 from hydraviper.trees.file import TreesFile
 
 __all__ = ["FORMATS", "Format", "only", "to_c", "to_dot", "to_json", "to_onnx", "to_python", "to_structured_text"]
@@ -27,6 +30,8 @@ class Format:
     ending: str  # of a file's name
     write: Callable[[TreesFile], str | bytes]
     one_agent: bool = False  # a file holds the tree of one agent only
+    # the same for signals, with what turns the trees' choices into lights, by the agents' names
+    control: Callable[[TreesFile, Mapping[str, Controller]], str] | None = None
 
 
 def _drawing(trees: TreesFile) -> str:
@@ -34,10 +39,10 @@ def _drawing(trees: TreesFile) -> str:
 
 
 FORMATS: Mapping[str, Format] = {
-    "c": Format("c", to_c),
+    "c": Format("c", to_c, control=to_c_controllers),
     "python": Format("py", to_python),
     "onnx": Format("onnx", to_onnx),
-    "st": Format("st", to_structured_text),
+    "st": Format("st", to_structured_text, control=to_structured_text_controllers),
     "json": Format("json", to_json),
     "dot": Format("dot", to_dot),
     "svg": Format("svg", _drawing, one_agent=True),

@@ -1,9 +1,11 @@
 """Trees as C99 without dependencies; only trees that ask for distances need <math.h>."""
 
+from collections.abc import Sequence
+
 from hydraviper.export.common import Arithmetic, Program, conditions, decimal, heading, nested, one_line, programs
 from hydraviper.trees.file import TreesFile
 
-_PREFIX = "x_"  # of every local name: no keyword, and no macro of any system (linux, unix), begins with it
+PREFIX = "x_"  # of every local name: no keyword, and no macro of any system (linux, unix), begins with it
 
 # Every step is stored as a volatile float: compilers that compute with more digits than that, or in another order,
 # must round there.
@@ -53,11 +55,15 @@ static float hv_distance(float x, float y)
 
 def to_c(trees: TreesFile) -> str:
     """A C file with one function per agent: `int agent_0_act(const float x[18])` gives the number of the action."""
-    agents = programs(trees, prefix=_PREFIX)
-    parts = ["/*\n" + "".join(f" * {_comment(line)}\n" for line in heading(trees)) + " */", _GUARD]
+    return "\n\n".join(parts_of(trees, programs(trees, prefix=PREFIX))) + "\n"
+
+
+def parts_of(trees: TreesFile, agents: Sequence[Program]) -> list[str]:
+    """The parts of a C file: its heading, what the trees need, and the trees."""
+    parts = ["/*\n" + "".join(f" * {comment(line)}\n" for line in heading(trees)) + " */", _GUARD]
     if any(program.has_distances() for program in agents):
         parts.append(_DISTANCE)
-    return "\n\n".join([*parts, *(function(program) for program in agents)]) + "\n"
+    return [*parts, *(function(program) for program in agents)]
 
 
 def function(program: Program) -> str:
@@ -68,26 +74,26 @@ def function(program: Program) -> str:
     def question(node: int) -> str:
         # the cast: a constant may have more digits than its type, too
         test = f"{identifiers[int(tree.feature[node])]} <= (float){decimal(float(tree.threshold[node]))}f"
-        return f"if ({test}) {{ /* node {node}: {_comment(words[node])} */"
+        return f"if ({test}) {{ /* node {node}: {comment(words[node])} */"
 
     def answer(node: int) -> str:
-        return f"return {tree.action[node]}; /* node {node}: {_comment(words[node])} */"
+        return f"return {tree.action[node]}; /* node {node}: {comment(words[node])} */"
 
     head = f"int {name}_act(const float x[{len(agent.features)}])"
     body = [
-        f"    const float {word} = x[{number}]; /* {_comment(agent.features[number])} */"
+        f"    const float {word} = x[{number}]; /* {comment(agent.features[number])} */"
         for number, word in program.inputs.items()
     ] or ["    (void)x;"]
     for word, feature in program.computed():
-        body.append(f"    volatile float {word}; /* {_comment(feature.name)} */")
+        body.append(f"    volatile float {word}; /* {comment(feature.name)} */")
     body.append("")
     for word, feature in program.computed():
         body += ["    " + line for line in _ARITHMETIC.steps(word, feature, program.inputs)]
     lines = [
-        f"/* {_comment(agent.name)} */",
+        f"/* {comment(agent.name)} */",
         f"{head};",
-        _names(f"{name}_features", agent.features),
-        _names(f"{name}_actions", agent.actions),
+        names(f"{name}_features", agent.features),
+        names(f"{name}_actions", agent.actions),
         "",
         head,
         "{",
@@ -98,9 +104,10 @@ def function(program: Program) -> str:
     return "\n".join(lines)
 
 
-def _names(variable: str, names: tuple[str, ...]) -> str:
-    inside = "".join(f"    {_string(name)},\n" for name in names)
-    return f"const char *const {variable}[{len(names)}] = {{\n{inside}}};"
+def names(variable: str, words: Sequence[str]) -> str:
+    """An array of strings."""
+    inside = "".join(f"    {_string(name)},\n" for name in words)
+    return f"const char *const {variable}[{len(words)}] = {{\n{inside}}};"
 
 
 def _string(text: str) -> str:
@@ -109,5 +116,6 @@ def _string(text: str) -> str:
     return '"' + "".join(plain.get(b, chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in text.encode()) + '"'
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
+    """A text that may stand inside a comment."""
     return one_line(text).replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/").replace("\\", "/")

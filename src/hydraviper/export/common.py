@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from hydraviper.data import Agent, Derived
 from hydraviper.trees.file import TreesFile
+from hydraviper.trees.questions import questions
 from hydraviper.trees.tree import LEAF, Tree
-from hydraviper.trees.words import threshold_texts
 from hydraviper.version import __version__
 
 _LONGEST = 57  # characters of a name, without prefix and number: C promises to tell 63 apart
@@ -150,12 +150,10 @@ def decimal(value: float) -> str:
 
 def conditions(program: Program) -> list[str]:
     """Every node's question or action in the words of the game, [nodes]."""
-    thresholds, names = threshold_texts(program.tree), program.tree.names(program.agent)
+    agent, tree = program.agent, program.tree
     return [
-        program.agent.actions[program.tree.action[node]]
-        if program.tree.feature[node] == LEAF
-        else f"{names[program.tree.feature[node]]} <= {thresholds[node]}"
-        for node in range(len(program.tree))
+        agent.actions[action] if asked is None else asked.yes.replace("≤", "<=")
+        for asked, action in zip(questions(agent, tree), tree.action.tolist(), strict=True)
     ]
 
 

@@ -3,8 +3,8 @@
 from hydraviper.drawing.svg import paint
 from hydraviper.export.common import Program, heading, one_line, programs
 from hydraviper.trees.file import TreesFile
-from hydraviper.trees.tree import LEAF
-from hydraviper.trees.words import agreement, percent, shares, threshold_texts
+from hydraviper.trees.questions import questions
+from hydraviper.trees.words import agreement, percent, shares
 
 
 def to_dot(trees: TreesFile) -> str:
@@ -22,17 +22,17 @@ def to_dot(trees: TreesFile) -> str:
 
 def _cluster(program: Program, number: int) -> list[str]:
     agent, tree = program.agent, program.tree
-    thresholds, names, share, agrees = threshold_texts(tree), tree.names(agent), shares(tree), agreement(tree)
+    asked, share, agrees = questions(agent, tree), shares(tree), agreement(tree)
     lines = [f"  subgraph cluster_{number} {{", f"    label={_string(agent.name)}; color=gray;"]
-    for node in range(len(tree)):
+    for node, question in enumerate(asked):
         facts = f"{percent(share[node])} of the data, {percent(agrees[node])} agree"
         name = f"{program.name}_{node}"
-        if tree.feature[node] == LEAF:
+        if question is None:
             look = paint(int(tree.action[node]))
             label = f"{node}: {agent.actions[tree.action[node]]}\n{facts}"
             lines.append(f'    {name} [label={_string(label)}, fillcolor="{look.light}", color="{look.edge}"];')
             continue
-        label = f"{node}: {names[tree.feature[node]]} ≤ {thresholds[node]}?\n{facts}"
+        label = f"{node}: {question.yes}?\n{facts}"
         lines.append(f"    {name} [label={_string(label)}];")
         for child, answer in ((tree.left[node], "yes"), (tree.right[node], "no")):
             lines.append(f'    {name} -> {program.name}_{child} [label="{answer}"];')

@@ -1,5 +1,7 @@
 """Trees as IEC 61131-3 Structured Text: one function block per agent, for programmable logic controllers."""
 
+from collections.abc import Sequence
+
 from hydraviper.export.common import Arithmetic, Program, conditions, decimal, heading, nested, one_line, programs
 from hydraviper.trees.file import TreesFile
 
@@ -45,11 +47,15 @@ END_FUNCTION"""
 
 def to_structured_text(trees: TreesFile) -> str:
     """A function block per agent: its features go in as REAL, the number of the action comes out as `choice`."""
-    agents = programs(trees, KEYWORDS, every_input=True)
-    parts = ["\n".join(f"(* {_comment(line)} *)" for line in heading(trees))]
+    return "\n\n".join(parts_of(trees, programs(trees, KEYWORDS, every_input=True))) + "\n"
+
+
+def parts_of(trees: TreesFile, agents: Sequence[Program]) -> list[str]:
+    """The parts of a file: its heading, what the trees need, and the trees' blocks."""
+    parts = ["\n".join(f"(* {comment(line)} *)" for line in heading(trees))]
     if any(program.has_distances() for program in agents):
         parts.append(_DISTANCE)
-    return "\n\n".join([*parts, *(function_block(program) for program in agents)]) + "\n"
+    return [*parts, *(function_block(program) for program in agents)]
 
 
 def function_block(program: Program) -> str:
@@ -59,18 +65,18 @@ def function_block(program: Program) -> str:
     def question(node: int) -> str:
         # typed: a bare literal may be LREAL, whose value is not the threshold's
         test = f"{identifiers[int(tree.feature[node])]} <= REAL#{decimal(float(tree.threshold[node])).upper()}"
-        return f"IF {test} THEN (* node {node}: {_comment(words[node])} *)"
+        return f"IF {test} THEN (* node {node}: {comment(words[node])} *)"
 
     def answer(node: int) -> str:
-        return f"choice := {tree.action[node]}; (* node {node}: {_comment(words[node])} *)"
+        return f"choice := {tree.action[node]}; (* node {node}: {comment(words[node])} *)"
 
-    lines = [f"(* {_comment(agent.name)} *)", f"FUNCTION_BLOCK {program.name}", "VAR_INPUT"]
-    lines += [f"    {word} : REAL; (* {_comment(agent.features[n])} *)" for n, word in program.inputs.items()]
+    lines = [f"(* {comment(agent.name)} *)", f"FUNCTION_BLOCK {program.name}", "VAR_INPUT"]
+    lines += [f"    {word} : REAL; (* {comment(agent.features[n])} *)" for n, word in program.inputs.items()]
     lines += ["END_VAR", "VAR_OUTPUT", "    choice : INT;"]
-    lines += [f"    (* {k} = {_comment(action)} *)" for k, action in enumerate(agent.actions)]
+    lines += [f"    (* {k} = {comment(action)} *)" for k, action in enumerate(agent.actions)]
     lines.append("END_VAR")
     if program.derived:
-        declared = (f"    {word} : REAL; (* {_comment(feature.name)} *)" for word, feature in program.computed())
+        declared = (f"    {word} : REAL; (* {comment(feature.name)} *)" for word, feature in program.computed())
         lines += ["VAR", *declared, "END_VAR"]
     for word, feature in program.computed():
         lines += ["    " + line for line in _ARITHMETIC.steps(word, feature, program.inputs)]
@@ -78,5 +84,6 @@ def function_block(program: Program) -> str:
     return "\n".join([*lines, "END_FUNCTION_BLOCK"])
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
+    """A text that may stand inside a comment."""
     return one_line(text).replace("(*", "( *").replace("*)", "* )")

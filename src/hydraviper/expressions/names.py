@@ -1,8 +1,10 @@
 """Names of agents and features, patterns with *, and suggestions for names that do not exist."""
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hydraviper.data import Agent, Derived, InputError
 from hydraviper.expressions.expression import Feature
@@ -41,25 +43,21 @@ class Scope:
 
 def matches(pattern: str, name: str) -> bool:
     """Whether a name fits a pattern, in which each * stands for one character or more."""
-    first, *others = pattern.split("*")
-    if not others:
-        return pattern == name
-    if not name.startswith(first):
-        return False
-    *middle, last = others
-    at = len(first)
-    for part in middle:  # the leftmost match leaves most room for the rest
-        at = name.find(part, at + 1)
-        if at < 0:
-            return False
-        at += len(part)
-    return len(name) - len(last) > at and name.endswith(last)
+    return _compiled(pattern).fullmatch(name) is not None
 
 
 def captured(pattern: str, name: str) -> str | None:
     """What the only * of a pattern stands for in a name; None if the name does not fit."""
-    first, _, last = pattern.partition("*")
-    return name[len(first) : len(name) - len(last)] if matches(pattern, name) else None
+    fitting = _compiled(pattern).fullmatch(name)
+    return None if fitting is None else fitting[1]
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    first, *others = map(re.escape, pattern.split("*"))
+    # the leftmost match leaves most room for the rest, so what stands before the last * is never tried again
+    middle = "".join(f"(?>.+?{part})" for part in others[:-1])
+    return re.compile(f"{first}{middle}(.+){others[-1]}" if others else first, re.DOTALL)
 
 
 def matching(pattern: str, names: Sequence[str], complaint: str) -> list[int]:
@@ -73,9 +71,9 @@ def matching(pattern: str, names: Sequence[str], complaint: str) -> list[int]:
 def nearest(name: str, names: Iterable[str]) -> str:
     """The end of an error message about an unknown name: what may have been meant."""
     names = list(dict.fromkeys(names))
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    if close:
-        return f"did you mean {' or '.join(map(repr, close))}?"
+    lower = {one.lower(): one for one in reversed(names)}
+    if close := difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5):
+        return f"did you mean {' or '.join(repr(lower[one]) for one in close)}?"
     return f"choose one of {', '.join(map(repr, names[:12]))}{', ...' if len(names) > 12 else ''}."
 
 

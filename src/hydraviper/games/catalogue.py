@@ -104,14 +104,18 @@ def _parse(name: str, text: str, accepted: Mapping[str, inspect.Parameter]) -> d
         if not equals or key in options:
             problem = "is given twice" if key in options else "has no value"
             raise InputError(f"{name}'s {key} {problem}: write {key}=VALUE once.")
-        default = accepted[key].default
-        kind = str if default is inspect.Parameter.empty else type(default)
-        try:
-            options[key] = kind(value)
-        except ValueError:
-            if "str" in str(accepted[key].annotation):  # a number or a word
-                options[key] = value
-                continue
-            words = {int: "a whole number", float: "a number"}.get(kind, f"of type {kind.__name__}")
-            raise InputError(f"{name}'s {key} must be {words}, not {value!r}.") from None
+        options[key] = _value(name, accepted[key], value)
     return options
+
+
+def _value(name: str, parameter: inspect.Parameter, text: str) -> Any:
+    """What a user wrote, with the type of the parameter's default, or as a number or a word where it may be either."""
+    default, either = parameter.default, str(parameter.annotation) == "int | str"
+    kind = int if either else str if default is inspect.Parameter.empty else type(default)
+    try:
+        return kind(text)
+    except ValueError:
+        if either:
+            return text
+        words = {int: "a whole number", float: "a number"}.get(kind, f"of type {kind.__name__}")
+        raise InputError(f"{name}'s {parameter.name} must be {words}, not {text!r}.") from None

@@ -1,4 +1,4 @@
-"""What drivers lose: the delay of every vehicle that was due, and the signal that it waits for meanwhile.
+"""What drivers lose: the delay of every vehicle that was due, and the street on which it waits for a signal meanwhile.
 
 A vehicle's delay is what RESCO measures: the time it lost on the road against driving as it likes, plus the time it
 waited to enter. Whoever is still outside counts with the time it has waited so far, so nobody is invisible.
@@ -11,19 +11,20 @@ from typing import Any
 
 import numpy as np
 
-NOBODY = -1  # behind the last signal of its route, a vehicle waits for none
+NOBODY = -1  # behind the last signal of its route, a vehicle is on no street into one
 STANDS = 0.1  # m/s; slower vehicles are stopped, as SUMO counts them
 _STOPS = "device.tripinfo.waitingCount"
 
 
-class _Vehicle:
+class Vehicle:
     """A vehicle that was due and has not arrived."""
 
-    __slots__ = ("ahead", "delay", "outside", "route", "signal")
+    __slots__ = ("ahead", "delay", "edge", "outside", "route", "street")
 
     def __init__(self, route: str, ahead: tuple[int, ...]) -> None:
-        self.route, self.ahead = route, ahead  # the next signal at each edge of its route
-        self.signal = ahead[0]  # the one that it waits for
+        self.route, self.ahead = route, ahead  # at each edge of its route, the street into the next signal
+        self.street = ahead[0]  # the one that it waits on
+        self.edge = 0  # of its route, since which it does
         self.delay = 0.0  # at the last look
         self.outside: float | None = None  # seconds that it waited to enter, once it has
 
@@ -31,20 +32,21 @@ class _Vehicle:
 class Delays:
     """Follows every vehicle of an episode, from the second in which it is due.
 
-    What arises between two looks belongs to the signal that the vehicle waited for at the first one, since that
-    signal's choice decided about it. Without `by_signal` nobody asks for that, and only the sums are kept.
+    A street leads into a signal; whoever will come to it next, from however far, waits on it. What arises between two
+    looks belongs to the street that the vehicle was on at the first one, since that signal's choice decided about it.
     """
 
-    def __init__(
-        self, library: Any, turns: Mapping[tuple[str, str], int], signals: int, *, by_signal: bool = True
-    ) -> None:
-        """`turns` says which signal stands between two edges."""
-        self._library, self._turns, self._signals, self._by_signal = library, turns, signals, by_signal
-        self._vehicles: dict[str, _Vehicle] = {}
-        self._routes: dict[tuple[str, ...], tuple[int, ...]] = {}  # edges -> the next signal at each of them
+    def __init__(self, library: Any, turns: Mapping[tuple[str, str], int], streets: int) -> None:
+        """`turns` says which street into a signal ends between two edges, by its number."""
+        self._library, self._turns, self._streets = library, turns, streets
+        self._vehicles: dict[str, Vehicle] = {}
+        self._routes: dict[tuple[str, ...], tuple[int, ...]] = {}  # edges -> the next street's at each of them
         self._arrived: list[str] = []  # since the last look
         self._stops = 0  # of those that arrived
         self._looks = self._stopped = 0
+        self._waiting: Sequence[str] = ()  # everybody at the last look,
+        self._waits: Sequence[float] = ()  # and for how long they had been standing or outside
+        self.stopped = np.zeros(streets + 1)  # vehicles that stand at the last look, by street; the last is nobody's
         self.due = 0  # vehicles that were due so far
         self.total = 0.0  # their delays, vehicle-seconds
         self.longest_wait = 0.0  # seconds that anybody stood still or waited outside
@@ -54,79 +56,67 @@ class Delays:
         self._arrived += names
 
     def look(self) -> np.ndarray:
-        """The delay that arose since the last look, vehicle-seconds by signal [N]; nobody's is shared by all.
-
-        Without `by_signal`, zeros.
-        """
+        """The delay that arose since the last look, vehicle-seconds by street [S], and behind them on none of these."""
         self._look_at_waits()
-        if not self._by_signal:
-            self._add(self._arrived)
-            self._arrived = []
-            return np.zeros(self._signals)
-        arisen = [0.0] * (self._signals + 1)  # the last one is nobody's
+        arisen = [0.0] * (self._streets + 1)  # the last one is nobody's
         self._look_at_arrived(arisen)
-        self._look_on_the_road(arisen)
+        standing = self._look_on_the_road(arisen)
         self._look_outside(arisen)
         self.total += sum(arisen)
-        return np.array(arisen[:-1]) + arisen[-1] / self._signals
+        self.stopped = np.array(standing, float)
+        self._stopped += sum(standing)
+        return np.array(arisen)
 
     def measures(self) -> dict[str, float]:
         """What to tell beside the score, once the episode is over."""
         vehicle, running = self._library.vehicle, self._library.vehicle.getIDList()
-        due, total = self.due, self.total
-        if not self._by_signal:
-            outside = self._library.simulation.getPendingVehicles()
-            due += len(running) + len(outside)
-            total += sum(map(vehicle.getTimeLoss, running)) + sum(map(vehicle.getDepartDelay, (*running, *outside)))
         stops = self._stops + sum(int(vehicle.getParameter(name, _STOPS)) for name in running)
         return {
-            "delay, s": total / max(due, 1),
-            "stops per vehicle": stops / max(due, 1),
+            "delay, s": self.total / max(self.due, 1),
+            "stops per vehicle": stops / max(self.due, 1),
             "stopped vehicles, whole network": self._stopped / max(self._looks, 1),
             "longest wait, s": self.longest_wait,
         }
 
     def _look_at_waits(self) -> None:
-        """Who stands, and how long anybody has waited."""
+        """How long anybody has waited."""
         vehicle, names = self._library.vehicle, self._library.vehicle.getIDList()
         outside = self._library.simulation.getPendingVehicles()
-        self._stopped += sum(map(STANDS.__gt__, map(vehicle.getSpeed, names)))
         self._looks += 1
-        waits = (*map(vehicle.getWaitingTime, names), *map(vehicle.getDepartDelay, outside))
-        self.longest_wait = max(self.longest_wait, *waits, 0.0)
-
-    def _add(self, arrived: Sequence[str]) -> None:
-        """Add whole trips to the sums."""
-        vehicle = self._library.vehicle
-        self.due += len(arrived)
-        self.total += sum(map(vehicle.getTimeLoss, arrived)) + sum(map(vehicle.getDepartDelay, arrived))
-        self._stops += sum(int(vehicle.getParameter(name, _STOPS)) for name in arrived)
+        self._waiting = (*names, *outside)
+        self._waits = (*map(vehicle.getWaitingTime, names), *map(vehicle.getDepartDelay, outside))
+        self.longest_wait = max(self.longest_wait, *self._waits, 0.0)
 
     def _look_at_arrived(self, arisen: list[float]) -> None:
         vehicle, known = self._library.vehicle, self._vehicles
         for name in self._arrived:
             trip = known.pop(name) if name in known else self._new(name, vehicle.getRouteID(name))
             outside = vehicle.getDepartDelay(name) if trip.outside is None else trip.outside
-            arisen[trip.signal] += outside + vehicle.getTimeLoss(name) - trip.delay
+            arisen[trip.street] += outside + vehicle.getTimeLoss(name) - trip.delay
+            self._move_on(trip, len(trip.ahead) - 1)
             self._stops += int(vehicle.getParameter(name, _STOPS))
         self._arrived = []
 
-    def _look_on_the_road(self, arisen: list[float]) -> None:
-        """The loop that costs most: SUMO is asked for all vehicles at once."""
+    def _look_on_the_road(self, arisen: list[float]) -> list[int]:
+        """The loop that costs most: SUMO is asked for all vehicles at once. Counts those that stand, by signal."""
         vehicle, known = self._library.vehicle, self._vehicles
-        names = vehicle.getIDList()
-        asked = (vehicle.getTimeLoss, vehicle.getRouteID, vehicle.getRouteIndex)
-        for name, loss, route, index in zip(names, *(map(ask, names) for ask in asked), strict=True):
+        names, standing = vehicle.getIDList(), [0] * len(arisen)
+        asked = (vehicle.getTimeLoss, vehicle.getRouteID, vehicle.getRouteIndex, vehicle.getSpeed)
+        for name, loss, route, index, speed in zip(names, *(map(ask, names) for ask in asked), strict=True):
             trip = known.get(name)
             if trip is None:
                 trip = known[name] = self._new(name, route)
-            elif trip.route != route:  # it goes another way now
-                trip.route, trip.ahead = route, self._ahead_of(name)
+            elif trip.route != route:
+                self._take(trip, route, name, index)
             if trip.outside is None:
                 trip.outside = vehicle.getDepartDelay(name)
             delay = trip.outside + loss
-            arisen[trip.signal] += delay - trip.delay
-            trip.delay, trip.signal = delay, trip.ahead[index]
+            arisen[trip.street] += delay - trip.delay
+            trip.delay = delay
+            if trip.ahead[index] != trip.street:
+                self._move_on(trip, index)
+            standing[trip.street] += speed < STANDS
+        return standing
 
     def _look_outside(self, arisen: list[float]) -> None:
         vehicle, known = self._library.vehicle, self._vehicles
@@ -134,23 +124,34 @@ class Delays:
             trip = known.get(name)
             if trip is None:
                 trip = known[name] = self._new(name, vehicle.getRouteID(name))
+            elif trip.route != (route := vehicle.getRouteID(name)):  # in its first second it may have had none yet
+                self._take(trip, route, name, 0)
             delay = vehicle.getDepartDelay(name)
-            arisen[trip.signal] += delay - trip.delay
+            arisen[trip.street] += delay - trip.delay
             trip.delay = delay
 
-    def _new(self, name: str, route: str) -> _Vehicle:
+    def _take(self, trip: Vehicle, route: str, name: str, edge: int) -> None:
+        """Note that a vehicle goes another way from an edge of its new route on, or from before it."""
+        trip.route, trip.ahead, trip.edge = route, self._ahead_of(name), min(trip.edge, edge)
+        trip.street = trip.ahead[trip.edge]
+
+    def _move_on(self, trip: Vehicle, edge: int) -> None:
+        """Note that a vehicle is now at a later edge of its route, on another street."""
+        trip.street, trip.edge = trip.ahead[edge], edge
+
+    def _new(self, name: str, route: str) -> Vehicle:
         self.due += 1
-        return _Vehicle(route, self._ahead_of(name))
+        return Vehicle(route, self._ahead_of(name))
 
     def _ahead_of(self, name: str) -> tuple[int, ...]:
         edges = self._library.vehicle.getRoute(name)
         if edges not in self._routes:
-            self._routes[edges] = next_signals(edges, self._turns)
+            self._routes[edges] = next_streets(edges, self._turns)
         return self._routes[edges]
 
 
-def next_signals(edges: Sequence[str], turns: Mapping[tuple[str, str], int]) -> tuple[int, ...]:
-    """At each edge of a route, the signal that comes next; NOBODY behind the last one."""
+def next_streets(edges: Sequence[str], turns: Mapping[tuple[str, str], int]) -> tuple[int, ...]:
+    """At each edge of a route, the street that leads into the next signal; NOBODY behind the last one."""
     ahead = [NOBODY] * len(edges)
     for k in range(len(edges) - 2, -1, -1):
         ahead[k] = turns.get((edges[k], edges[k + 1]), ahead[k + 1])

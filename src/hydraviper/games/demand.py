@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from hydraviper.games.scenario import Scenario
-from hydraviper.games.sumo_files import visit
+from hydraviper.games.sumo_files import seconds, visit
 
 _FILES = ("route-files", "additional-files")
 Edges = tuple[str, ...]
@@ -100,14 +100,3 @@ def _rate(values: Mapping[str, str]) -> float:
         return seconds(period[4:-1]) or 0.0
     every = seconds(period)
     return 1 / every if every else seconds(values.get("probability", "")) or 0.0
-
-
-def seconds(text: str) -> float | None:
-    """A time as SUMO writes it: seconds, or hours, minutes and seconds; None for words such as `triggered`."""
-    try:
-        total = 0.0
-        for part in text.split(":"):
-            total = 60 * total + float(part)
-        return total
-    except ValueError:
-        return None

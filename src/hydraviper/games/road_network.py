@@ -59,6 +59,11 @@ class LaneGroup:
     ways: tuple[tuple[int, ...], ...] = ()
 
     @property
+    def side(self) -> str:
+        """Where its vehicles come from."""
+        return self.name.partition(",")[0]
+
+    @property
     def in_sight(self) -> tuple[tuple[str, float], ...]:
         """The lanes that hold its vehicles, and the metre of each from which on they are seen."""
         starts = dict(self.starts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 from dataclasses import asdict, dataclass
@@ -142,6 +143,13 @@ def _digests(file: InputFile) -> list[str]:
 def files_of(file: Path) -> tuple[Path, ...]:
     """Every file that a .sumocfg makes SUMO read, itself included."""
     return file, *(one.path for one in read(file).all_files())
+
+
+def seconds_of(file: Path) -> float:
+    """How long a .sumocfg itself lets its simulation run; without an end of its own, for ever."""
+    options = {_OTHER_NAMES.get(name, name): value for name, value in _entries(file)}
+    begin, end = (sumo_files.seconds(options.get(name, "")) for name in ("begin", "end"))
+    return math.inf if end is None or end < 0 else end - (begin or 0.0)
 
 
 def read(file: Path) -> Inputs:

@@ -30,7 +30,7 @@ class FullSight:
         self.stretches = stretches(signals)
         self._lanes = [part.lane for part in self.stretches]
         self._clipped = [(k, part) for k, part in enumerate(self.stretches) if part.start > 0]
-        self._own, self._ahead, self.queues = counting(signals, self.stretches)
+        self._own, self._ahead = counting(signals, self.stretches)
         # what turns the counts, stopped and then rolling, into what each signal sees [F_i, 2 L]
         self._readings = [self._reading(own, ahead) for own, ahead in zip(self._own, self._ahead, strict=True)]
 
@@ -87,25 +87,16 @@ def stretches(signals: Sequence[Signal]) -> list[Stretch]:
     return list(dict.fromkeys(parts))
 
 
-def counting(
-    signals: Sequence[Signal], parts: Sequence[Stretch]
-) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-    """What turns counts per stretch into counts per group, own and ahead [G_i, L] each, and into queues [N, L].
-
-    A lane that leads into two signals is seen by both and counts for the first only, so that the sum over all
-    signals counts nobody twice.
-    """
+def counting(signals: Sequence[Signal], parts: Sequence[Stretch]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """What turns counts per stretch into counts per group, own and ahead [G_i, L] each."""
     at = {part: k for k, part in enumerate(parts)}
     own = [np.zeros((len(signal.groups), len(parts)), np.float32) for signal in signals]
     ahead = [np.zeros_like(matrix) for matrix in own]
-    queues = np.zeros((len(signals), len(parts)), np.float32)
     for i, signal in enumerate(signals):
         for g, group in enumerate(signal.groups):
-            leading = [at[Stretch(*part)] for part in group.in_sight]
-            own[i][g, leading] = 1
+            own[i][g, [at[Stretch(*part)] for part in group.in_sight]] = 1
             ahead[i][g, [at[Stretch(lane)] for lane in group.to_lanes]] = 1
-            queues[i, [part for part in leading if not queues[:i, part].any()]] = 1
-    return own, ahead, queues
+    return own, ahead
 
 
 def observe(controls: Sequence[SignalControl], memory: bool, described: Sequence[np.ndarray]) -> Observations:

@@ -211,3 +211,14 @@ def _nameless() -> IO[bytes]:
 def address(copy: IO[bytes]) -> str:
     """The path by which SUMO opens a file in memory."""
     return f"/proc/self/fd/{copy.fileno()}" if hasattr(os, "memfd_create") else str(copy.name)
+
+
+def seconds(text: str) -> float | None:
+    """A time as SUMO writes it: seconds, or hours, minutes and seconds; None for words such as `triggered`."""
+    try:
+        total = 0.0
+        for part in text.split(":"):
+            total = 60 * total + float(part)
+        return total
+    except ValueError:
+        return None

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.controllers import Controller, Timing
+from hydraviper.controllers import Controller, Timing, designated, longest_red
 from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
 from hydraviper.games import (
     demand,
@@ -24,6 +24,7 @@ from hydraviper.games import (
     road_network,
     sight,
     simulation,
+    streets,
     traffic_facts,
     traffic_options,
     traffic_rules,
@@ -34,12 +35,24 @@ from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Extras, Scenario
 from hydraviper.games.sight import FullSight
 from hydraviper.games.signal_control import SignalControl, yellow_for
+from hydraviper.games.streets import StreetDelays
 from hydraviper.games.traffic_options import AUTO, Options
 from hydraviper.geometry import GREEN, Intersection, RoadMap
-from hydraviper.protocols import Drawing, Graph, Offers, Policy, Scoring, Search
+from hydraviper.protocols import Closely, Drawing, Graph, Offers, Policy, Scoring, Search
+from hydraviper.seeding import fraction, is_practice
 
 RECOMMENDED = Recommended(
-    low=(100, 100), high=(1000, 1000), rollouts_per_iteration=10, ucb_scale=4.0, evaluation_episodes=30
+    low=(100, 100),
+    high=(1000, 1000),
+    rollouts_per_iteration=10,
+    ucb_scale=4.0,
+    evaluation_episodes=30,
+    features="derived",
+)
+SLOW = 5.0  # m/s; whoever is slower inside a junction may get in the way of those who have green next
+FOREMOST = (
+    *("vehicles that could not enter", "longest wait, s", "phases forced by max_red", "changes put off by min_green"),
+    "changes put off by clearance",
 )
 JAM_MULTIPLE = 3.0  # an episode is jammed if its score is above this many times the best yardstick's median
 
@@ -63,6 +76,7 @@ class Traffic:
     ) -> None:
         """`subject` is what a user names, a map or a file, under its parameter."""
         self.name, self.scenario, self.options, self.recommended = name, scenario, options, recommended
+        self._subject = subject
         self.parameters: Mapping[str, Any] = {**subject, **options.to_json()}
         self.horizon = options.steps
         self._extras = Extras(options.demand, options.seconds_per_step + 1)
@@ -78,26 +92,45 @@ class Traffic:
         if options.detectors == "loops":
             self._loops = LoopSight(self._sumo, signals, road_network.continued(self._sumo, signals))
             self._extras = replace(self._extras, files=(self._loops.file,))
+            self.recommended = replace(recommended, features="plain")  # loops count no queues
         self._sight = self._loops or self._full
         self.agents = tuple(self._agent(i, signal) for i, signal in enumerate(signals))
         self.teams: tuple[Team, ...] = (tuple(range(len(signals))),)
-        self._turns = road_network.turns(self._sumo, signals)
+        self._streets, self._turns = streets.read(self._sumo, signals)
+        self._owner = np.array([street.signal for street in self._streets])
+        self._watched = False  # whether the next episode is to be followed street by street
         begin, length = self._sumo.simulation.getTime(), options.steps * options.seconds_per_step
         asked_for = demand.read(scenario, begin, begin + length, options.demand * scenario.scale)
         self._nominal = asked_for.due or 1.0
         self.score = self._scored()
         served = tuple(_served(signal) for signal in signals)
         self._controllers = tuple(map(self._controller, signals))
-        self._controls = self._controlled()  # what cannot be kept is refused before anybody plays
+        slowest = max(self._controllers, key=lambda one: longest_red(one.phase_of, one.timing))
+        SignalControl(slowest.greens, slowest.served, slowest.timing)  # refuses what cannot be kept
         self._plans: list[list[float]] = [[] for _ in signals]
-        if options.score == "delay":
-            counts = asked_for.turns(self._sumo)
-            for i, signal in enumerate(signals):
-                lanes = road_network.lane_demands(self._sumo, signal, counts)
-                self._plans[i] = programs.webster(lanes, length / 3600, served[i], self._controllers[i].timing)
+        counts = asked_for.turns(self._sumo)
+        for i, signal in enumerate(signals):
+            lanes = road_network.lane_demands(self._sumo, signal, counts)
+            self._plans[i] = programs.webster(lanes, length / 3600, served[i], self._controllers[i].timing)
         self.offers = Offers(
-            Scoring(self._yardsticks(), jam_multiple=JAM_MULTIPLE, step_minutes=options.seconds_per_step / 60),
-            Search(costs=self._costs(), derived=tuple(map(_differences, self.agents, signals))),
+            Scoring(
+                self._yardsticks(),
+                jam_multiple=JAM_MULTIPLE,
+                step_minutes=options.seconds_per_step / 60,
+                with_demand=self._with_demand,
+                closely=Closely(
+                    self._watch,
+                    partial(streets.table, self._streets, self.agents),
+                    partial(streets.shown, self.agents),
+                    ("fixed time", "actuated"),
+                ),
+                foremost=FOREMOST,
+            ),
+            Search(
+                tuple(map(_differences, self.agents, signals)),
+                costs=self._costs(),
+                varied=("variation",) if options.variation else (),
+            ),
             Graph(self.network.neighbours, served),
             Drawing(self._road_map, _intersections(self.agents, signals)),
             controllers=self._controllers,
@@ -105,18 +138,16 @@ class Traffic:
             notes=(*_notes(self.network), *_left_out(scenario)),
             content=scenario.content,
             before=traffic_options.BEFORE,
-            decisive=("score", "reach", "moving", "memory", "detectors"),
+            decisive=("score", "reach", "moving", "memory", "detectors", "seconds_per_step"),
             programs=len(programs.NAMES) + 1,
         )
 
     def _agent(self, i: int, signal: Signal) -> Agent:
         greens = range(1, len(signal.greens) + 1)
         memory = [f"phase {k} has been red for, s" for k in greens] if self.options.memory else []
-        return Agent(
-            f"signal-{i + 1}",
-            (*(f"phase {k} is green" for k in greens), *memory, *self._sight.features(signal)),
-            tuple(f"phase {k}: {name}" for k, name in zip(greens, signal.phases, strict=True)),
-        )
+        features = (*(f"phase {k} is green" for k in greens), *memory, *self._sight.features(signal))
+        actions = tuple(f"phase {k}: {name}" for k, name in zip(greens, signal.phases, strict=True))
+        return Agent(f"signal-{i + 1}", features, actions, traffic_facts.values(features))
 
     def _scored(self) -> Score:
         """The score and its weights: times the rewards of an episode, they add up to it."""
@@ -128,13 +159,21 @@ class Traffic:
 
     def _costs(self) -> tuple[tuple[int, ...], ...]:
         """Per signal, its queues: they show at once what a phase did, while its delay arises over several steps."""
-        if self.options.score == "stopped" or self._loops:
+        if self._loops:
             return ()
         queues = ([name.startswith("queue from ") for name in agent.features] for agent in self.agents)
         return tuple(tuple(np.flatnonzero(own).tolist()) for own in queues)
 
     def _load(self, seed: int) -> Any:
-        return simulation.load(self.scenario, seed, self, self._extras)
+        extras, variation = self._extras, self.options.variation
+        if variation and is_practice(seed):  # a quiet or a busy day
+            extras = replace(extras, demand=extras.demand * (1 + variation * (2 * fraction(seed) - 1)))
+        return simulation.load(self.scenario, seed, self, extras)
+
+    def _with_demand(self, factor: float) -> Traffic:
+        """The same game with so many times the traffic."""
+        options = replace(self.options, demand=self.options.demand * factor)
+        return Traffic(self.name, self.scenario, self._subject, options, self.recommended)
 
     def _yardsticks(self) -> Mapping[str, Policy]:
         """What runs today, and two rules that need no training."""
@@ -144,8 +183,6 @@ class Traffic:
         if not self._loops:  # loops count no queues
             rules["longest queue"] = traffic_rules.longest_queue(self.agents, signals)
             rules["max-pressure"] = traffic_rules.max_pressure(self.agents, signals)
-        if self.options.score == "stopped":  # as the paper has it
-            return rules
         rules["actuated"] = left_to(programs.ACTUATED)
         rules["delay-based"] = left_to(programs.DELAY_BASED)
         rules["Webster's plan"] = left_to(programs.WEBSTER)
@@ -169,13 +206,23 @@ class Traffic:
         self._runs = [programs.OWN] * len(self._controls)  # the program that each signal is left to; 0: none
         self._begin = self._time = library.simulation.getTime()
         self._clock = 0
-        paid_by_delay = self.options.score == "delay"
-        self._delays = Delays(library, self._turns, len(self.agents), by_signal=paid_by_delay)
+        self._delays = self._followed(library)
         self._paid = np.zeros(len(self.agents))
         if self._loops:
             self._loops.start()
         self._seen = self._sight.look(library)
         return self._observe()
+
+    def _followed(self, library: Any) -> Delays:
+        """What follows the vehicles of an episode, as closely as somebody asked for."""
+        if self._watched:
+            self._watched = False
+            phases = [len(agent.actions) for agent in self.agents]
+            return StreetDelays(library, self._turns, len(self._streets), phases)
+        return Delays(library, self._turns, len(self._streets))
+
+    def _watch(self) -> None:
+        self._watched = True
 
     def step(self, actions: np.ndarray) -> tuple[Observations, np.ndarray, np.ndarray]:
         """Show the chosen phases [1, N], after yellow where they change, until the next decision is due."""
@@ -185,16 +232,19 @@ class Traffic:
             self._clock += 1
             self._seen = self._sight.look(self._sumo)
             arisen = self._delays.look()
+            if isinstance(self._delays, StreetDelays):
+                self._delays.look_at(self._controls)
         done = self._clock >= self.horizon
         if done:
             self._check_demand()
-        rewards = -self._queues().astype(np.float64) if self.options.score == "stopped" else self._relief(arisen, done)
+        by_delay = self.options.score == "delay"
+        rewards = self._relief(self._by_signal(arisen), done) if by_delay else -self._by_signal(self._delays.stopped)
         return self._observe(), rewards[None], np.array([done])
 
-    def _queues(self) -> np.ndarray:
-        """Stopped vehicles in sight of each signal [N]."""
-        seen = self._full.look(self._sumo) if self._loops else self._seen
-        return self._full.queues @ self._full.stopped(seen)
+    def _by_signal(self, by_street: np.ndarray) -> np.ndarray:
+        """What belongs to streets [S + 1] by the signals that they lead into [N]; nobody's is shared by all."""
+        signals = len(self.agents)
+        return np.bincount(self._owner, by_street[:-1], signals) + by_street[-1] / signals
 
     def _relief(self, arisen: np.ndarray, done: bool) -> np.ndarray:
         """Rewards [N]: minus the vehicles that each signal delayed, on average over the step.
@@ -216,6 +266,8 @@ class Traffic:
         numbers = _trips(self._sumo) | self._delays.measures() | self._steps_in()
         if self.options.score == "delay":
             del numbers["delay, s"]  # the score itself
+        else:
+            del numbers["stopped vehicles, whole network"]
         return {name: np.array([value]) for name, value in numbers.items()}
 
     def _steps_in(self) -> dict[str, float]:
@@ -240,11 +292,14 @@ class Traffic:
         """What every policy must keep to at a signal."""
         options, phases = self.options, len(signal.greens)
         yellow = yellow_for(signal.speed) if options.yellow == AUTO else int(options.yellow)
-        timing = Timing(
-            options.seconds_per_step, yellow, options.all_red, options.min_green, options.max_red, options.clearance
-        )
+        seconds = options.seconds_per_step, yellow, options.all_red, options.min_green
+        timing = Timing(*seconds, clearance=options.clearance)
         movements = [(g, way) for g, group in enumerate(signal.groups) for way in group.ways]
         served = np.array([[phase in way for _, way in movements] for phase in range(phases)])
+        max_red = options.max_red
+        if isinstance(max_red, str):
+            max_red = max(traffic_options.LONGEST_RED, longest_red(designated(served), timing))
+        timing = replace(timing, max_red=max_red)
         first = phases * (1 + self.options.memory)  # the first features behind these tell of the lane groups' waiting
         seen_by = tuple(first + g for g, _ in movements)
         return Controller(signal.greens, signal.links, served, seen_by, timing, bool(options.memory))
@@ -288,10 +343,11 @@ class Traffic:
                 self._controls[i].follow(lights, self.options.seconds_per_step)
 
     def _occupied(self, i: int, lights: str) -> bool:
-        """Whether vehicles are inside a junction whose way in is not green any more."""
+        """Whether vehicles whose way in is not green any more are slow inside the junction: others are gone in time."""
+        lane, speed = self._sumo.lane, self._sumo.vehicle.getSpeed
         ways = zip(lights, self.network.signals[i].across, strict=True)
-        inside = {lane for light, lanes in ways if light not in GREEN for lane in lanes}
-        return any(map(self._sumo.lane.getLastStepVehicleNumber, inside))
+        inside = {way for light, lanes in ways if light not in GREEN for way in lanes}
+        return any(speed(name) < SLOW for way in inside for name in lane.getLastStepVehicleIDs(way))
 
     def _leave(self, i: int, program: int) -> None:
         """Leave a signal to a program, at the start to its own."""
@@ -334,21 +390,22 @@ def _served(signal: Signal) -> np.ndarray:
 
 
 def _differences(agent: Agent, signal: Signal) -> tuple[Derived, ...]:
-    """Per two phases, how many more vehicles stand where the first lets them go; what both let go cancels out."""
+    """Per two phases, how many more vehicles the first lets go: those that stand, and all; what both let go cancels."""
     at = {name: k for k, name in enumerate(agent.features)}
-    queues = [at.get(f"queue from {group.name}") for group in signal.groups]
     differences = []
     for a, b in combinations(range(len(signal.greens)), 2):
-        signs = [(a in group.phases) - (b in group.phases) for group in signal.groups]
-        terms = tuple(
-            Term("value", (queue,), sign)
-            for only in (1, -1)
-            for queue, sign in zip(queues, signs, strict=True)
-            if sign == only and queue is not None
-        )
-        if terms:
-            differences.append(Derived(f"queue of phase {a + 1} less phase {b + 1}", terms))
-    return tuple(differences)
+        signs = {group.name: (a in group.phases) - (b in group.phases) for group in signal.groups}
+        for title, kinds in (("queue", ("queue",)), ("vehicles", ("queue", "moving"))):
+            terms = tuple(
+                Term("value", (at[name],), sign)
+                for only in (1, -1)
+                for group, sign in signs.items()
+                for name in (f"{kind} from {group}" for kind in kinds)
+                if sign == only and name in at
+            )
+            if terms:
+                differences.append(Derived(f"{title} of phase {a + 1} less phase {b + 1}", terms))
+    return tuple(dict.fromkeys(differences))
 
 
 def _notes(network: RoadNetwork) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hydraviper.data import InputError
-from hydraviper.games.scenario import ExtraPhase, Scenario
+from hydraviper.games.scenario import ExtraPhase, Scenario, seconds_of
 from hydraviper.games.simulation import INSTALL
 from hydraviper.games.traffic import RECOMMENDED, Traffic
 from hydraviper.games.traffic_options import DEFAULTS, OWN_NETWORK, Options, parametrised
@@ -48,7 +48,7 @@ def resco(map: str, options: Options) -> Traffic:
     return game
 
 
-@parametrised(OWN_NETWORK)
+@parametrised(OWN_NETWORK, lambda file: seconds_of(place(file)))
 def own_network(file: str, options: Options) -> Traffic:
     """Anybody's network, by the path of its .sumocfg."""
     path = place(file)

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import wraps
 from typing import Any
 
 from hydraviper.data import InputError
-from hydraviper.settings import Range
+from hydraviper.settings import DEMAND, Range
 
 STEPS = Range(1, 10_000, "an episode has a step", "nobody waits for longer episodes")
 SECONDS_PER_STEP = Range(1, 3600, "a signal needs time to switch", "a signal that chooses once an hour is of no use")
 YELLOW = Range(0, 60, "0 is no yellow at all", "nobody drives meanwhile")
 REACH = Range(0, 10_000, "it is in metres", "no queue is as long as 10 km")
 SWITCH = Range(0, 1, "0 switches it off", "1 switches it on")
-DEMAND = Range(0.01, 100, "somebody has to drive", "no road takes a hundred times its traffic")
+VARIATION = Range(0, 0.9, "it is a share", "somebody has to drive every day")
 ALL_RED = Range(0, 60, "it is in seconds", "nobody drives meanwhile")
 MIN_GREEN = Range(0, 600, "it is in seconds", "a signal has to react")
 MAX_RED = Range(0, 3600, "0 is no limit", "nobody waits for an hour")
 CLEARANCE = Range(0, 60, "0 waits for nobody", "nobody drives meanwhile")
 SCORES = ("delay", "stopped")
 DETECTORS = ("full", "loops")
-AUTO = "auto"  # yellow by the speed that is allowed on a signal's approaches
+AUTO = "auto"  # yellow by the speed that is allowed on a signal's approaches; max_red as below
+LONGEST_RED = 120  # seconds of max_red=auto, where a signal's phases need no more to take turns
 
 
 @dataclass(frozen=True)
@@ -33,31 +35,34 @@ class Options:
     steps: int = 125  # decisions in an episode
     seconds_per_step: int = 20  # between two decisions of a signal
     yellow: int | str = 3  # seconds, or auto
-    reach: int = 0  # metres before the stop line that a signal sees; 0: the last piece of road, however long
+    reach: int = 200  # metres before the stop line that a signal sees; 0: the last piece of road, however long
     moving: int = 1  # 1: a signal also sees the vehicles that roll; 0: only those that stand
-    score: str = "stopped"  # delay: seconds lost per vehicle that was due; stopped: vehicles that stand in sight
+    score: str = "delay"  # delay: seconds lost per vehicle that was due; stopped: vehicles that stand, anywhere
     demand: float = 1.0  # times the traffic of the scenario
-    memory: int = 0  # 1: a signal also knows how long its phases have been red, and who stands in its junction
+    variation: float = 0.0  # share by which demand differs from day to day in the episodes that trees are made by
+    memory: int = 1  # 1: a signal also knows how long its phases have been red, and who stands in its junction
     detectors: str = "full"  # full: every vehicle in sight is counted; loops: what induction loops tell
-    min_green: int = 0  # seconds that a phase stays green at least
+    min_green: int = 5  # seconds that a phase stays green at least
     all_red: int = 0  # seconds between yellow and the next green
-    max_red: int = 0  # seconds within which a movement with waiting vehicles gets green; 0: no limit
-    clearance: int = 0  # seconds that a green waits at most for vehicles that are still inside the junction
+    max_red: int | str = AUTO  # seconds within which a movement with waiting vehicles gets green; 0: no limit
+    clearance: int = 10  # seconds that a green waits at most for slow vehicles that are still inside the junction
 
     def __post_init__(self) -> None:
         STEPS.check("steps", self.steps)
         SECONDS_PER_STEP.check("seconds_per_step", self.seconds_per_step)
-        if self.yellow != AUTO and not isinstance(self.yellow, int):
-            raise InputError(f"yellow must be a whole number of seconds or {AUTO}, not {self.yellow!r}.")
-        YELLOW.check("yellow", None if isinstance(self.yellow, str) else self.yellow)
+        for name, range_ in (("yellow", YELLOW), ("max_red", MAX_RED)):
+            value = getattr(self, name)
+            if value != AUTO and not isinstance(value, int):
+                raise InputError(f"{name} must be a whole number of seconds or {AUTO}, not {value!r}.")
+            range_.check(name, None if isinstance(value, str) else value)
         REACH.check("reach", self.reach)
         SWITCH.check("moving", self.moving)
         SWITCH.check("memory", self.memory)
         ALL_RED.check("all_red", self.all_red)
         MIN_GREEN.check("min_green", self.min_green)
-        MAX_RED.check("max_red", self.max_red)
         CLEARANCE.check("clearance", self.clearance)
         DEMAND.check("demand", self.demand)
+        VARIATION.check("variation", self.variation)
         for name, known in (("score", SCORES), ("detectors", DETECTORS)):
             if getattr(self, name) not in known:
                 raise InputError(f"there is no {name} {getattr(self, name)!r}: choose one of {', '.join(known)}.")
@@ -72,16 +77,23 @@ class Options:
 
 
 DEFAULTS = Options()
-OWN_NETWORK = replace(DEFAULTS, reach=100)  # maps that people make cut roads into pieces
+# For signals on a street: an episode is an hour, and no two days are the same.
+OWN_NETWORK = Options(steps=720, seconds_per_step=5, yellow=AUTO, variation=0.2)
 # Records that were written before a parameter existed were played with these.
 BEFORE: Mapping[str, Any] = {
-    **{"score": "stopped", "demand": 1.0, "memory": 0, "detectors": "full"},
+    **{"score": "stopped", "demand": 1.0, "variation": 0.0, "memory": 0, "detectors": "full"},
     **{"min_green": 0, "all_red": 0, "max_red": 0, "clearance": 0},
 }
 
 
-def parametrised(defaults: Options) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let the maker of a game, whose last argument is its options, take each of them by name."""
+def parametrised(
+    defaults: Options, most_seconds: Callable[..., float] = lambda *subject, **named: math.inf
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let the maker of a game, whose last argument is its options, take each of them by name.
+
+    An episode takes as long as by default, however often signals decide, unless its steps are given. `most_seconds`
+    tells, from what else the maker is given, how long it can take.
+    """
 
     def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
         own = [parameter for name, parameter in inspect.signature(make).parameters.items() if name != "options"]
@@ -100,7 +112,11 @@ def parametrised(defaults: Options) -> Callable[[Callable[..., Any]], Callable[.
         def made(*subject: Any, **given: Any) -> Any:
             named = {name: value for name, value in given.items() if name in names}
             chosen = {name: value for name, value in given.items() if name not in names}
-            return make(*subject, **named, options=replace(defaults, **chosen))
+            options = replace(defaults, **chosen)
+            if "steps" not in chosen:
+                length = min(defaults.steps * defaults.seconds_per_step, most_seconds(*subject, **named))
+                options = replace(options, steps=max(1, int(length // options.seconds_per_step)))
+            return make(*subject, **named, options=options)
 
         made.__signature__ = inspect.Signature([*own, *options])  # pyright: ignore[reportAttributeAccessIssue]
         return made

@@ -10,7 +10,7 @@ import numpy as np
 from hydraviper.data import Estimate, InputError, Progress
 from hydraviper.protocols import Engine, Expert, Game
 from hydraviper.refine.moves import SizeLimits
-from hydraviper.seeding import Purpose, rollout_seeds
+from hydraviper.seeding import Purpose, practice, rollout_seeds
 from hydraviper.settings import DEPTH, FEATURES, LEAVES, ROLLOUTS, SOME_SECONDS, check_seed
 from hydraviper.trees.packed import Packed, Vocabulary, pack, unpack
 from hydraviper.trees.tree import Tree
@@ -70,7 +70,7 @@ class SearchState:
 
     def seeds(self, use: int, number: int, count: int) -> np.ndarray:
         """Seeds for one use; every use and number has its own."""
-        return rollout_seeds(self.settings.seed, Purpose.REFINE, 10_000_000 * use + number, count)
+        return practice(self.game, rollout_seeds(self.settings.seed, Purpose.REFINE, 10_000_000 * use + number, count))
 
     def pack(self, trees: Trees) -> Packed:
         """The team's trees as arrays with room to grow."""

@@ -48,7 +48,9 @@ def compare(
                 seconds.append(time.perf_counter() - start)
                 rollouts = rollouts or distilled.ledger.rollouts
                 # the evaluation's own seed: every algorithm and seed meets the same episodes
-                scores = evaluation.evaluate_profile(game, distilled.profile, engine, episodes, references=references)
+                scores = evaluation.evaluate_profile(
+                    game, distilled.profile, engine, episodes, references=references, watch=False
+                )
                 evaluations.append(scores)
                 progress(variant.name, seed + 1, seeds)
             algorithms[variant.name] = _over_seeds(evaluations, seconds, rollouts)

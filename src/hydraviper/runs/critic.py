@@ -12,7 +12,6 @@ from hydraviper.data import InputError, Progress
 from hydraviper.engines.local import LocalEngine
 from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
-from hydraviper.experts.networks import CriticExpert
 from hydraviper.protocols import Engine, Game, Policy, offers
 from hydraviper.runs.folder import check_new_file
 from hydraviper.runs.opening import Tell, engine_for, game_and_expert, game_named
@@ -42,7 +41,7 @@ def policy_named(
     if yardstick is None:
         game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)
         # a critic is replaced by the new one: what is valued is the policy that it was fitted to
-        return game, expert.policy if isinstance(expert, CriticExpert) else expert
+        return game, getattr(expert, "policy", None) or expert
     if expert_name is not None:
         raise InputError("critics are fitted to one policy: pass --expert or --yardstick, not both.")
     game = game_named(spec)

@@ -24,6 +24,7 @@ from hydraviper.records import (
     ConstraintsRecord,
     Evaluation,
     Gain,
+    Making,
     Recipe,
     Refinement,
     Selection,
@@ -32,12 +33,13 @@ from hydraviper.records import (
     from_json,
 )
 from hydraviper.refine.records import Refined
-from hydraviper.runs import draw
+from hydraviper.runs import draw, own_expert
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs import price as pricing
-from hydraviper.runs.opening import episodes_for, playing
-from hydraviper.runs.recipe import JOURNAL, claimed, recipe_of, subject
-from hydraviper.runs.run import Run, expert_hash, trees_of
+from hydraviper.runs.opening import Tell, episodes_for, playing
+from hydraviper.runs.recipe import JOURNAL, claimed, recipe_of, rewrite, subject
+from hydraviper.runs.remarks import remarks
+from hydraviper.runs.run import EXPERT, Run, expert_hash, read_recipe, trees_of
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
 from hydraviper.trees import file
@@ -56,7 +58,7 @@ class Plan:
     """What a run is made of, before it is run."""
 
     game: Game
-    expert: StoredExpert
+    expert: StoredExpert | Making  # one that is at hand, or how the run makes one for itself
     variant: Variant
     settings: Settings
     expert_file: str | None = None  # None for the one that ships
@@ -85,8 +87,9 @@ def execute(
     progress: Progress = lambda step, done, of: None,
     references: Callable[[], evaluation.References] | None = None,
     shared: Path | None = None,
+    tell: Tell = lambda sentence: None,
 ) -> Summary:
-    """Distil into a claimed folder and evaluate on unseen seeds.
+    """Distil into a claimed folder and evaluate on unseen seeds; make an expert first where none is at hand.
 
     `references` gives the expert's and the yardsticks' rollouts where somebody has them already. `shared` is a folder
     where runs leave their rollouts for one another.
@@ -95,10 +98,13 @@ def execute(
     ledger = Ledger(folder / "ledger.jsonl")
     remembered = _remembered(plan, folder, engine, ledger, shared)
     engine = remembered or engine
-    result = distill(plan.game, plan.expert, plan.settings, plan.variant, engine, ledger, progress, plan.constraints)
+    expert = _expert(plan, folder, engine, ledger, episodes, progress, tell)
+    result = distill(plan.game, expert, plan.settings, plan.variant, engine, ledger, progress, plan.constraints)
     seconds = {"total": time.perf_counter() - start + ledger.seconds_before, **ledger.seconds}
     played = None if references is None else references()
-    scores = evaluation.evaluate_profile(plan.game, result.profile, engine, episodes, references=played)
+    scores = evaluation.evaluate_profile(
+        plan.game, result.profile, engine, episodes, references=played, watch=played is None
+    )
     if remembered is not None:
         _note_remembered(ledger, remembered)
     progress("evaluated", 1, 1)
@@ -128,13 +134,16 @@ def save_run(
     """
     episodes = episodes_for(result.game, episodes)
     expert = result.profile.expert
-    recipe = recipe_of(result.game, expert, None, result.algorithm, result.settings.to_json())
+    own = EXPERT if isinstance(expert, StoredExpert) and not store.ships(expert, result.game) else None
+    recipe = recipe_of(result.game, expert, own, result.algorithm, result.settings.to_json())
     target = claimed(recipe, None if folder is None else Path(folder))
     with target as path, playing(result.game, engine, workers) as engine:
         scores = evaluation.evaluate_profile(result.game, result.profile, engine, episodes)
         seconds = {"total": sum(result.ledger.seconds.values()), **result.ledger.seconds}
         summary = _summary(result, scores, seconds, engine, episodes, path, None)
         (path / "ledger.jsonl").write_text("".join(encode(line) + "\n" for line in result.ledger.lines))
+        if own is not None and isinstance(expert, StoredExpert):
+            store.save(expert, path / own)
         _write(result, summary, path, None)
     trees = replace(trees_of(result), score=summary.score)
     return Run(trees, path=path, game=result.game, expert=expert, workers=workers)
@@ -148,6 +157,35 @@ def _remembered(
         return None
     others = () if shared is None else sorted(shared.glob("*.journal"))
     return RememberedEngine(engine, folder / JOURNAL, subject(plan.game), store.policy_digest, ledger.charge, others)
+
+
+def _expert(
+    plan: Plan, folder: Path, engine: Engine, ledger: Ledger, episodes: int, progress: Progress, tell: Tell
+) -> StoredExpert:
+    """The plan's expert; or one that is made in the folder, or that was made there before the run was interrupted."""
+    if not isinstance(making := plan.expert, Making):
+        return making
+    recipe, path, game = read_recipe(folder) or plan.recipe, folder / EXPERT, plan.game
+    known = None if recipe.expert.made is None else recipe.expert.made.episodes
+
+    def decided(count: int) -> None:  # a run that is resumed trains for as long
+        made = structs.replace(making, episodes=count)
+        rewrite(folder, structs.replace(recipe, expert=structs.replace(recipe.expert, made=made)))
+
+    settings = plan.settings
+    following = settings.rollouts_per_iteration + settings.train_budget + settings.valid_budget
+    following += episodes * (2 + len(offers(game).scoring.yardsticks))
+    ledger.seconds["expert"] = 0.0
+    with ledger.time("expert"):
+        if path.exists():
+            expert = store.load(path, game)
+        else:
+            maker = own_expert.Maker(game, engine, making.minutes, settings.seed, tell, progress, following)
+            expert = maker.make(path, known, decided)
+    recipe = read_recipe(folder) or recipe
+    rewrite(folder, structs.replace(recipe, expert=structs.replace(recipe.expert, hash=expert_hash(expert))))
+    ledger.note(own_expert.how_made(game, expert))
+    return expert
 
 
 def _note_remembered(ledger: Ledger, engine: RememberedEngine) -> None:
@@ -191,7 +229,7 @@ def _summary(
             for team, choice in zip(teams, result.choices, strict=True)
         ),
         settings=result.settings.to_json(),
-        notes=tuple(ledger.notes),
+        notes=(*ledger.notes, *remarks(game, result.profile.students, scores)),
         version=__version__,
         expert_hash=expert_hash(result.profile.expert),
         command=command,
@@ -210,7 +248,7 @@ def _constraints(
     if plan.price != "none":
         price = pricing.price(
             plan.game,
-            plan.expert,
+            result.profile.expert,
             result.settings,
             plan.variant,
             engine,
@@ -226,12 +264,12 @@ def _constraints(
 def _write(result: Distilled, summary: Summary, folder: Path, constraints: str | None) -> None:
     ledger = result.ledger
     if result.settings.learner != "tree":
-        file.write_whole(folder / "report.html", render_report(summary, ledger=ledger.lines, notes=ledger.notes))
+        file.write_whole(folder / "report.html", render_report(summary, ledger=ledger.lines, notes=summary.notes or ()))
         file.write_whole(folder / "summary.json", encode(summary, indent=1))
         return
     trees = replace(trees_of(result, constraints), score=summary.score)
     file.write_whole(folder / "summary.json", encode(summary, indent=1))
-    page = draw.report(result.game, trees, summary, ledger=ledger.lines, notes=ledger.notes)
+    page = draw.report(result.game, trees, summary, ledger=ledger.lines, notes=summary.notes or ())
     file.write_whole(folder / "report.html", page)
     file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
 

@@ -35,6 +35,7 @@ def report(
         ledger=ledger,
         notes=notes,
         drawing=offers(game).drawing,
+        foremost=offers(game).scoring.foremost,
         teams=teams_of(game, summary),
     )
 

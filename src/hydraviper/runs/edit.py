@@ -13,11 +13,13 @@ from hydraviper.data import Estimate, InputError, Rollouts
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.records import Agreement, Edit, EditScore, Evaluation, OverTime, Summary, Undo, encode
+from hydraviper.rollout import Watched
 from hydraviper.runs import draw
 from hydraviper.runs.edit_files import copy, digest, save
-from hydraviper.runs.evaluate import outcome, over_time, score_record
+from hydraviper.runs.evaluate import closer_look, outcome, over_time, score_record
 from hydraviper.runs.folder import new_folder
 from hydraviper.runs.opening import playing
+from hydraviper.runs.remarks import remarks
 from hydraviper.runs.run import Run, read_ledger
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import EPISODES
@@ -68,9 +70,21 @@ def edit(
             path = folder
     if dry_run:
         return Edited(changed, changed.edits[-1], path)
-    beside = {} if summary is None else _beside(path, changed, after_edit(summary, evaluation), game)
+    beside = {}
+    if summary is not None:
+        notes = _notes(summary, evaluation, game, trees.students(game), changed.students(game))
+        beside = _beside(path, changed, structs.replace(after_edit(summary, evaluation), notes=notes), game)
     report = save(path, trees, changed, beside)
     return Edited(changed, changed.edits[-1], path, report)
+
+
+def _notes(
+    summary: Summary, evaluation: Evaluation, game: Game, old: Mapping[int, Tree], new: Mapping[int, Tree]
+) -> tuple[str, ...]:
+    """The notes of a run, with what stands out in the edited trees instead of those before."""
+    outdated = remarks(game, old, summary)
+    kept = [note for note in summary.notes or () if note not in outdated]
+    return (*kept, *remarks(game, new, evaluation))
 
 
 def undo(run: Run) -> Edited:
@@ -124,7 +138,7 @@ def measure(
     edited = tree_edit.apply(wish, trees.agents[position], trees.trees[position], offered)
     seeds = rollout_seeds(bench.seed, Purpose.EVALUATE, 0, bench.episodes)
     before = bench.engine.play(Profile(bench.expert, students), seeds)
-    after = bench.engine.play(Profile(bench.expert, {**students, member: edited.tree}), seeds, record=True)
+    after = bench.engine.play(Watched(Profile(bench.expert, {**students, member: edited.tree})), seeds, record=True)
     seen = after.observations or ()
     labels = bench.expert.act(seen, (member,))[:, member]
     tree = recount(edited.tree, seen[member], labels)
@@ -229,7 +243,7 @@ def _evaluation(summary: Summary | None, bench: Bench, students: Mapping[int, St
     earlier = [] if summary is None else [summary, *reversed(summary.before_edits)]
     same = [old for old in earlier if old.expert is not None and old.score.episodes == bench.episodes]
     if not same or bench.seed != 0:  # a run is scored with seed 0
-        return Evaluation(score=score_record(bench.game, played))
+        return Evaluation(score=score_record(bench.game, played), **closer_look(bench.game, {"trees": played}))
     old, scripts = same[0], offers(bench.game).scoring.opponents
     seeds = rollout_seeds(bench.seed, Purpose.EVALUATE, 0, bench.episodes)
     return Evaluation(
@@ -251,6 +265,7 @@ def _evaluation(summary: Summary | None, bench: Bench, students: Mapping[int, St
             if name in scripts
         },
         over_time=None if old.over_time is None else _over_time(old.over_time, bench.game, played),
+        **closer_look(bench.game, {"trees": played}, old.streets),
     )
 
 

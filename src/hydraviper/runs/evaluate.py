@@ -1,30 +1,42 @@
 """What trees are worth: trees, expert and yardsticks on the same unseen seeds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from msgspec import structs
 
 from hydraviper.algorithm import Distilled
-from hydraviper.data import Estimate, Rollouts
+from hydraviper.data import Estimate, InputError, Progress, Rollouts, StreetRecord
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
-from hydraviper.records import Course, Evaluation, Outcome, OverTime, ScoreRecord, Summary
-from hydraviper.runs.opening import episodes_for, playing
+from hydraviper.records import AtDemand, Course, Evaluation, Outcome, OverTime, ScoreRecord, Summary
+from hydraviper.rollout import Watched
+from hydraviper.runs.opening import engine_for, episodes_for, playing
+from hydraviper.runs.remarks import remarks
 from hydraviper.runs.run import Source, opened
 from hydraviper.seeding import Purpose, rollout_seeds
-from hydraviper.settings import EPISODES
+from hydraviper.settings import DEMAND, EPISODES
 
+NEARLY = 0.5  # of the score above which an episode is jammed: it is nearly so
 SMOOTHED = 3.0  # minutes of the running mean in which a score is followed through an episode
 
 
 def evaluate(
-    run: Source, *, episodes: int | None = None, seed: int = 0, engine: Engine | None = None, workers: int = 1
+    run: Source,
+    *,
+    episodes: int | None = None,
+    seed: int = 0,
+    demand: Sequence[float] = (),
+    engine: Engine | None = None,
+    workers: int = 1,
+    progress: Progress = lambda step, done, of: None,
 ) -> Summary:
     """Score trees, expert and yardsticks on the same unseen episodes (default: as many as suit the game).
 
-    Other seeds are other episodes. `run` is a run, what `distill` returned, a run's folder or a trees.json.
+    Other seeds are other episodes. `demand` are factors: everybody plays also with so many times the traffic.
+    `run` is a run, what `distill` returned, a run's folder or a trees.json.
     """
     if isinstance(run, Distilled):
         game, profile, algorithm, path = run.game, run.profile, run.algorithm, None
@@ -32,10 +44,33 @@ def evaluate(
         run = opened(run)
         game, profile = run.game, Profile(students=run.students, expert=run.expert)
         algorithm, path, workers = run.trees.made["algorithm"], run.path, run.workers
+    others, count = at_demands(game, demand), episodes_for(game, episodes)
+    progress("evaluating", 0, 1 + len(others))
     with playing(game, engine, workers) as engine:
-        scores = evaluate_profile(game, profile, engine, episodes_for(game, episodes), seed)
+        scores = evaluate_profile(game, profile, engine, count, seed)
+    busier = []
+    for done, (factor, other) in enumerate(others.items(), start=1):
+        progress("evaluating", done, 1 + len(others))
+        if other is game:
+            found = scores
+        else:
+            with engine_for(other, workers) as own_engine:
+                found = evaluate_profile(other, profile, own_engine, count, seed)
+        busier.append(AtDemand(**structs.asdict(structs.replace(found, over_time=None)), factor=factor))
     where = None if path is None else str(path)
-    return Summary(**structs.asdict(scores), game=game.name, algorithm=algorithm, seed=seed, run=where)
+    whole = {"game": game.name, "algorithm": algorithm, "seed": seed, "run": where, "demand": tuple(busier)}
+    whole["notes"] = remarks(game, profile.students, scores)
+    return Summary(**structs.asdict(scores), **whole)
+
+
+def at_demands(game: Game, factors: Sequence[float]) -> dict[float, Game]:
+    """The game with so many times its traffic, by factor; once is the game itself."""
+    make = offers(game).scoring.with_demand
+    if factors and make is None:
+        raise InputError(f"{game.name} has no traffic of which there could be more or less: leave --demand out.")
+    for factor in factors:
+        DEMAND.check("--demand", factor)
+    return {factor: game if make is None or factor == 1 else make(factor) for factor in factors}
 
 
 @dataclass(frozen=True)
@@ -47,42 +82,79 @@ class References:
     yardsticks: Mapping[str, Rollouts]
 
 
-def play_references(game: Game, expert: Expert, engine: Engine, episodes: int, seed: int = 0) -> References:
-    """Play the expert and the game's yardsticks on the seeds of an evaluation."""
+def play_references(
+    game: Game, expert: Expert, engine: Engine, episodes: int, seed: int = 0, *, watch: bool = False
+) -> References:
+    """Play the expert and the game's yardsticks on the seeds of an evaluation; `watch` those worth a close look."""
     EPISODES.check("--episodes", episodes)
-    seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, episodes)
+    seeds, scoring = rollout_seeds(seed, Purpose.EVALUATE, 0, episodes), offers(game).scoring
+    watched = scoring.closely.beside if watch and scoring.closely else ()
     return References(
         seeds,
         engine.play(Profile(expert), seeds),
-        {name: engine.play(policy, seeds) for name, policy in offers(game).scoring.yardsticks.items()},
+        {
+            name: engine.play(Watched(policy) if name in watched else policy, seeds)
+            for name, policy in scoring.yardsticks.items()
+        },
     )
 
 
 def evaluate_profile(
-    game: Game, profile: Profile, engine: Engine, episodes: int, seed: int = 0, references: References | None = None
+    game: Game,
+    profile: Profile,
+    engine: Engine,
+    episodes: int,
+    seed: int = 0,
+    references: References | None = None,
+    *,
+    watch: bool = True,
 ) -> Evaluation:
-    """Score trees, expert and yardsticks on the same unseen episodes, and the trees against scripted opponents."""
+    """Score trees, expert and yardsticks on the same unseen episodes, and the trees against scripted opponents.
+
+    Where a game can tell of its parts, the trees' episodes are watched for that.
+    """
     students, expert = profile.students, profile.expert
-    references = references or play_references(game, expert, engine, episodes, seed)
+    references = references or play_references(game, expert, engine, episodes, seed, watch=watch)
     teacher, seeds = references.expert, references.seeds
-    trees = engine.play(profile, seeds) if students else teacher
+    trees = engine.play(Watched(profile) if watch else profile, seeds) if students else teacher
     jam, minutes = jam_threshold(game, references), offers(game).scoring.step_minutes
-    difference = None
-    if students:  # on the same episodes, so that their luck is no part of it
-        difference = Estimate.of(game.score.of(trees.returns) - game.score.of(teacher.returns))
     everybody = {**({"trees": trees} if students else {}), "expert": teacher, **references.yardsticks}
     sides = {"trees": trees, "expert": teacher, **references.yardsticks}
+    apart = {name: _difference(game, trees, other) for name, other in sides.items() if students and name != "trees"}
     return Evaluation(
         score=score_record(game, trees, jam),
         expert=outcome(game, teacher, jam),
-        difference=difference,
+        difference=apart.pop("expert", None),
+        differences=apart,
         measures={
-            name: {who: Estimate.of(played.measures[name]) for who, played in sides.items()} for name in trees.measures
+            name: {who: Estimate.of(played.measures[name]) for who, played in sides.items()}
+            for name, values in trees.measures.items()
+            if values.ndim == 1
         },
         yardsticks={name: outcome(game, played, jam) for name, played in references.yardsticks.items()},
         opponents=_against_scripts(game, expert, students, engine, seeds),
         over_time=None if minutes is None else over_time(game, minutes, everybody),
+        **closer_look(game, everybody),
     )
+
+
+def _difference(game: Game, first: Rollouts, second: Rollouts) -> Estimate:
+    """Of two scores on the same episodes, so that their luck is no part of it."""
+    return Estimate.of(game.score.of(first.returns) - game.score.of(second.returns))
+
+
+def closer_look(
+    game: Game, who: Mapping[str, Rollouts], streets: Mapping[str, tuple[StreetRecord, ...]] | None = None
+) -> dict[str, Any]:
+    """What episodes that were watched tell of the game's parts, for an evaluation; `streets` is known already."""
+    closely = offers(game).scoring.closely
+    if closely is None:
+        return {}
+    streets = {**(streets or {}), **{name: closely.streets(played.measures) for name, played in who.items()}}
+    return {
+        "streets": {name: table for name, table in streets.items() if table},
+        "shown": closely.shown(who["trees"].measures) if "trees" in who else {},
+    }
 
 
 def _against_scripts(
@@ -106,6 +178,7 @@ def score_record(game: Game, rollouts: Rollouts, jam: float | None = None) -> Sc
         episodes=rollouts.episodes,
         lower_is_better=game.score.lower_is_better,
         jam_threshold=jam,
+        unit=game.score.unit if game.score.unit and game.score.unit not in game.score.name else None,
     )
 
 
@@ -115,8 +188,13 @@ def outcome(game: Game, rollouts: Rollouts, jam: float | None = None) -> Outcome
     estimate = structs.asdict(Estimate.of(scores))
     if jam is None:
         return Outcome(**estimate)
+    nearly = (scores > NEARLY * jam) & (scores <= jam)
     return Outcome(
-        **estimate, median=float(np.median(scores)), worst=float(scores.max()), jammed=int((scores > jam).sum())
+        **estimate,
+        median=float(np.median(scores)),
+        worst=float(scores.max()),
+        jammed=int((scores > jam).sum()),
+        nearly_jammed=int(nearly.sum()),
     )
 
 

@@ -4,12 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from hydraviper.controllers import Controller
 from hydraviper.data import InputError
 from hydraviper.export import FORMATS, Format, only
 from hydraviper.export.common import identifiers
+from hydraviper.games.traffic_facts import looks_like_signals
+from hydraviper.protocols import offers
 from hydraviper.runs.draw import tree_svg
 from hydraviper.runs.folder import as_input_error, check_file
-from hydraviper.runs.run import Source, opened
+from hydraviper.runs.run import Run, Source, opened
 from hydraviper.trees.file import TreesFile, write_whole
 
 
@@ -24,6 +27,7 @@ def export(
 ) -> dict[Path, str | bytes]:
     """Turn trees into code or a model for another machine (c, python, onnx, st, json, dot or svg), by file.
 
+    C and Structured Text of traffic signals hold the whole controllers: trees, and the state machines behind them.
     With `out`, a file or a folder, the files are written as well; `force` writes over those that are there.
     """
     run = opened(run)
@@ -33,6 +37,9 @@ def export(
     form = FORMATS[to]
     if to == "svg":
         form = replace(form, write=lambda part: tree_svg(run, part, tell))
+    elif form.control is not None and (controllers := _controllers(run, trees, tell)):
+        control = form.control
+        form = replace(form, write=lambda part: control(part, controllers))
     path = None if out is None else Path(out)
     with as_input_error(path or Path()):
         files = _files(trees, form, path)
@@ -49,6 +56,19 @@ def export(
         except OSError as error:
             raise InputError(f"{name} cannot be written ({error.strerror}): pass another --out.") from None
     return contents
+
+
+def _controllers(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> dict[str, Controller]:
+    """What turns the choices of signals into lights, by their names; nothing if the game cannot be made here."""
+    if not looks_like_signals(trees.agents):
+        return {}
+    try:
+        game = run.game
+        students = trees.students(game)  # raises if the trees belong to another version of the game
+    except InputError as error:
+        tell(f"Note: the export has the trees alone, because their controllers need the game ({error})")
+        return {}
+    return {game.agents[i].name: one for i, one in enumerate(offers(game).controllers) if i in students}
 
 
 def _files(trees: TreesFile, form: Format, path: Path | None) -> dict[Path, TreesFile]:

@@ -11,7 +11,7 @@ from hydraviper.experts import store
 from hydraviper.experts.algorithms import ALGORITHMS
 from hydraviper.experts.store import StoredExpert
 from hydraviper.games import catalogue
-from hydraviper.protocols import Engine, Game
+from hydraviper.protocols import Engine, Game, offers
 from hydraviper.runs import trust
 from hydraviper.variants import VARIANTS, Variant
 
@@ -39,11 +39,22 @@ def expert_named(game: Game, name: Path | str | None, workers: int = 1) -> Store
 def game_and_expert(spec: str, name: Path | str | None, *, workers: int, tell: Tell) -> tuple[Game, StoredExpert]:
     """The game of a name and its expert."""
     game = game_named(spec)
-    expert = expert_named(game, name, workers)
-    trained_with = store.trained_with(expert, game)
-    if trained_with != dict(game.parameters):
-        tell(f"Note: the expert was trained with {trained_with}, not {dict(game.parameters)}.")
-    return game, expert
+    return game, noted(game, expert_named(game, name, workers), tell)
+
+
+def is_at_hand(game: Game, name: Path | str | None) -> bool:
+    """Tell whether an expert is named or ships for a game."""
+    return name is not None or bool(store.all_shipped(game))
+
+
+def noted(game: Game, expert: StoredExpert, tell: Tell) -> StoredExpert:
+    """The expert; the user is told if it was trained for a game with other parameters."""
+    before, ignored = store.trained_with(expert, game), offers(game).search.varied
+    other = [name for name in before if before[name] != game.parameters.get(name) and name not in ignored]
+    if other:
+        then, now = (", ".join(f"{name}={each.get(name)}" for name in other) for each in (before, game.parameters))
+        tell(f"Note: the expert was trained with {then}, not {now}.")
+    return expert
 
 
 def is_file(name: Path | str) -> bool:

@@ -6,11 +6,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from hydraviper.data import InputError
 from hydraviper.protocols import Expert, Game, offers
-from hydraviper.records import ExpertReference, GameIdentity, Plain, Recipe, encode, from_json, to_json
+from hydraviper.records import ExpertReference, GameIdentity, Making, Plain, Recipe, encode, from_json, to_json
 from hydraviper.runs import folder as folders
-from hydraviper.runs.run import expert_hash, read_recipe
+from hydraviper.runs.run import EXPERT, expert_hash, read_recipe
 from hydraviper.trees import file
 from hydraviper.version import __version__
 
@@ -18,13 +20,22 @@ JOURNAL = "rollouts.journal"  # rollouts of a run under way, so that it goes on 
 
 
 def recipe_of(
-    game: Game, expert: Expert, expert_file: str | None, algorithm: str, settings: dict[str, Plain], **more: Any
+    game: Game,
+    expert: Expert | Making,
+    expert_file: str | None,
+    algorithm: str,
+    settings: dict[str, Plain],
+    **more: Any,
 ) -> Recipe:
-    """What settings.json says about a run; `more` is what only some runs have."""
+    """What settings.json says about a run; `more` is what only some runs have. The expert may still have to be made."""
+    if isinstance(expert, Making):
+        reference = ExpertReference(hash="", file=EXPERT, made=expert)
+    else:
+        reference = ExpertReference(hash=expert_hash(expert), file=expert_file)
     return Recipe(
         game=identity(game),
         algorithm=algorithm,
-        expert=ExpertReference(hash=expert_hash(expert), file=expert_file),
+        expert=reference,
         settings=settings,
         version=__version__,
         **more,
@@ -52,18 +63,35 @@ def claimed(recipe: Recipe, folder: Path | None) -> Iterator[Path]:
         folders.check_file(folder / "settings.json")
     with folders.held(folder):
         _check_folder(recipe, folder)  # what another process left there meanwhile
+        before = read_recipe(folder)
         resumed = (folder / "settings.json").is_file()
-        file.write_whole(folder / "settings.json", encode(recipe, indent=1))
+        if before is not None and recipe.expert.made is not None:  # what was found out about its expert still holds
+            recipe = structs.replace(recipe, expert=before.expert)
+        rewrite(folder, recipe)
         (folder / "ledger.jsonl").write_text("")
         try:
             yield folder
         except InputError:
             if not resumed:  # else what was played before is still worth something
-                for name in ("settings.json", "ledger.jsonl", JOURNAL):
+                for name in ("settings.json", "ledger.jsonl", JOURNAL, *((EXPERT,) if recipe.expert.made else ())):
                     (folder / name).unlink(missing_ok=True)
                 with suppress(OSError):
                     folder.rmdir()  # only if nothing else is in it
             raise
+
+
+def rewrite(folder: Path, recipe: Recipe) -> None:
+    """Write settings.json, whole or not at all."""
+    file.write_whole(folder / "settings.json", encode(recipe, indent=1))
+
+
+def _asked(recipe: Recipe) -> Recipe:
+    """The recipe as the user asked for it, before an expert was made for it."""
+    expert = recipe.expert
+    if expert.made is None:
+        return recipe
+    made = structs.replace(expert.made, episodes=None)
+    return structs.replace(recipe, expert=structs.replace(expert, hash="", made=made))
 
 
 def _check_folder(recipe: Recipe, folder: Path) -> None:
@@ -74,7 +102,8 @@ def _check_folder(recipe: Recipe, folder: Path) -> None:
         return
     if not (folder / "settings.json").is_file():
         raise InputError(f"{folder} holds something that is not a run: pass an empty or a new folder with --out.")
-    if read_recipe(folder) != from_json(Recipe, to_json(recipe), "the run"):
+    before = read_recipe(folder)
+    if before is None or _asked(before) != _asked(from_json(Recipe, to_json(recipe), "the run")):
         raise InputError(f"{folder} already holds another run: pass a new folder with --out.")
     finished = "trees.json" if recipe.settings["learner"] == "tree" else "summary.json"  # what is written last
     if (folder / finished).exists():

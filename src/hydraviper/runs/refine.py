@@ -18,6 +18,7 @@ from hydraviper.runs.folder import new_folder
 from hydraviper.runs.opening import episodes_for, playing
 from hydraviper.runs.properties import kept_by
 from hydraviper.runs.recipe import recipe_of
+from hydraviper.runs.remarks import remarks
 from hydraviper.runs.run import Run, Source, expert_hash, opened
 from hydraviper.trees import file
 from hydraviper.version import __version__
@@ -60,7 +61,7 @@ def refine(
             seconds=seconds,
             out=str(folder),
             settings=run.trees.made["settings"],
-            notes=(found.sentence(),),
+            notes=(found.sentence(), *remarks(game, found.students, scores)),
             version=__version__,
             expert_hash=expert_hash(expert),
             command=command,
@@ -68,7 +69,7 @@ def refine(
         earlier = run.trees.made.get("refined")
         searches = [*(earlier if isinstance(earlier, list) else ()), found.to_json()]
         refined = run.changed(found.students, folder, made={"refined": searches}, score=summary.score)
-        _write(refined, summary, folder, expert_file or run.expert_file)
+        _write(refined, summary, folder, expert_file or run.hand_on_expert(folder))
     return refined
 
 

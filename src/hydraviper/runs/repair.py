@@ -45,10 +45,10 @@ def repair(
     """
     run = opened(run)
     wanted = read_properties(properties)
-    if wanted is not None and not wanted.properties:
-        raise InputError(f"{properties} has no property to repair: write [[property]] (docs/verify.md).")
     game, students = run.game, run.students
-    obligations = obligations_for(game, wanted, students)
+    obligations = obligations_for(game, wanted, students).of_trees()
+    if not obligations.names:
+        raise InputError(f"{properties} has no property to repair: write a [[property]] of trees (docs/verify.md).")
     refuse_impossible(obligations, students)
     if depth is None:
         deepest = max(tree.depth for tree in run.trees.trees)
@@ -91,6 +91,7 @@ def _written(
     settings = None if run.folder is None else run.folder / "settings.json"
     if settings is not None and settings.is_file():
         file.write_whole(folder / "settings.json", settings.read_bytes())
+        run.hand_on_expert(folder)
     if properties is not None:
         file.write_whole(folder / "properties.toml", properties.source)
     file.write_whole(folder / "summary.json", encode(summary, indent=1))

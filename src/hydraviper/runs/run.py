@@ -16,7 +16,7 @@ from hydraviper.algorithm import Distilled
 from hydraviper.data import InputError
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
-from hydraviper.games import catalogue
+from hydraviper.games import catalogue, traffic_facts
 from hydraviper.protocols import Expert, Game
 from hydraviper.records import Iteration, Recipe, ScoreRecord, Summary, decode, from_json
 from hydraviper.runs import trust
@@ -25,6 +25,8 @@ from hydraviper.trees import file
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
 from hydraviper.version import __version__
+
+EXPERT = "expert.safetensors"  # in the folder of a run that has an expert of its own
 
 
 def _warn(sentence: str) -> None:
@@ -110,9 +112,17 @@ class Run:
     def expert_file(self) -> str | None:
         """The expert's file that settings.json names, if it is that of the expert that made the trees."""
         recipe = None if self.folder is None else read_recipe(self.folder)
-        if recipe is None or recipe.expert.hash != self.trees.made["expert"]:
+        if self.folder is None or recipe is None or recipe.expert.hash != self.trees.made["expert"]:
             return None
-        return recipe.expert.file
+        return None if recipe.expert.file is None else str((self.folder / recipe.expert.file).resolve())
+
+    def hand_on_expert(self, folder: Path) -> str | None:
+        """The expert's file as settings.json of a run made from this one names it; one of the run's own is copied."""
+        name = self.expert_file
+        if name is None or self.folder is None or Path(name) != (self.folder / EXPERT).resolve():
+            return name
+        file.write_whole(folder / EXPERT, Path(name).read_bytes())
+        return EXPERT
 
     @cached_property
     def summary(self) -> Summary | None:
@@ -145,7 +155,9 @@ def load_run(
     A file on this machine that only trees.json names is not opened, unless `trust_path` says so or `ask` agrees.
     """
     agree = (lambda question: True) if trust_path else ask
-    return Run(file.load(path), path=Path(path), expert_name=expert, workers=workers, ask=agree, tell=tell)
+    trees = file.load(path)
+    trees = replace(trees, agents=traffic_facts.described(trees.agents))  # older files lack words for 0
+    return Run(trees, path=Path(path), expert_name=expert, workers=workers, ask=agree, tell=tell)
 
 
 def opened(source: Source) -> Run:

@@ -1,7 +1,6 @@
 """Prove properties of a run's trees."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from hydraviper.data import InputError, Knowledge
@@ -23,21 +22,6 @@ from hydraviper.verify.verdicts import HOLDS, NOWHERE, Verdict, in_words
 EPISODES_FOR_FACTS = 50
 
 
-@dataclass(frozen=True)
-class Proofs:
-    """What the prover said about a run's trees, with what it takes to put it into words."""
-
-    record: Verification
-    obligations: Obligations
-    students: Mapping[int, Tree]
-    verdicts: Sequence[Verdict]
-
-    def counterexamples(self, verdict: Verdict, most: int) -> list[tuple[str, str]]:
-        """What a verdict's first counterexamples break, and how, in words."""
-        examples = verdict.counterexamples[:most]
-        return [(one.obligation.description, in_words(self.obligations, one, self.students)) for one in examples]
-
-
 def verify(
     run: Source,
     properties: Path | str | None = None,
@@ -52,31 +36,18 @@ def verify(
     What is taken to be true of the game is checked on `episodes` first (default: 50, none in simulators). A property
     whose conditions no observation meets counts as broken, unless `allow_empty`.
     """
-    return proofs(run, properties, seconds=seconds, episodes=episodes, allow_empty=allow_empty).record
-
-
-def proofs(
-    run: Source,
-    properties: Path | str | None = None,
-    *,
-    seconds: float = SECONDS,
-    episodes: int | None = None,
-    allow_empty: bool = False,
-) -> Proofs:
-    """As `verify`, with all that the prover knows."""
     run = opened(run)
     obligations, students, game = _obligations(run, read_properties(properties))
     checked = _check_facts(obligations, students, game, episodes)
     verdicts = prove(obligations, students, seconds)
     fine = (HOLDS, NOWHERE) if allow_empty else (HOLDS,)
-    record = Verification(
+    return Verification(
         game=run.trees.game,
         run=str(run.path),
         holds=(bool(verdicts) or allow_empty) and all(verdict.outcome in fine for verdict in verdicts),
         facts_checked_on=checked,
-        properties=property_answers(obligations, verdicts),
+        properties=tuple(_answer(obligations, verdict, students) for verdict in verdicts),
     )
-    return Proofs(record, obligations, students, verdicts)
 
 
 def _obligations(run: Run, properties: Properties | None) -> tuple[Obligations, dict[int, Tree], Game | None]:
@@ -106,30 +77,29 @@ def _check_facts(
     return check_facts(obligations, game, students, count)
 
 
-def property_answers(obligations: Obligations, verdicts: Sequence[Verdict]) -> tuple[PropertyAnswer, ...]:
+def _answer(obligations: Obligations, verdict: Verdict, students: Mapping[int, Tree]) -> PropertyAnswer:
     """What the prover says, with the names of agents, features and actions."""
     agents = obligations.scene.agents
-    return tuple(
-        PropertyAnswer(
-            property=verdict.property,
-            answer=verdict.outcome,
-            holds=verdict.holds,
-            cases=verdict.cases,
-            broken=verdict.broken,
-            nowhere=verdict.nowhere,
-            problems=tuple(verdict.problems),
-            seconds=verdict.seconds,
-            counterexamples=tuple(
-                Counterexample(
-                    case=example.obligation.description,
-                    observations={
-                        agents[i].name: dict(zip(agents[i].features, map(float, seen), strict=True))
-                        for i, seen in example.observations.items()
-                    },
-                    actions={agents[i].name: agents[i].actions[a] for i, a in example.actions.items()},
-                )
-                for example in verdict.counterexamples
-            ),
+    counterexamples = [
+        Counterexample(
+            case=example.obligation.description,
+            observations={
+                agents[i].name: dict(zip(agents[i].features, map(float, seen), strict=True))
+                for i, seen in example.observations.items()
+            },
+            actions={agents[i].name: agents[i].actions[a] for i, a in example.actions.items()},
+            words=in_words(obligations, example, students),
         )
-        for verdict in verdicts
+        for example in verdict.counterexamples
+    ]
+    return PropertyAnswer(
+        property=verdict.property,
+        answer=verdict.outcome,
+        holds=verdict.holds,
+        cases=verdict.cases,
+        broken=verdict.broken,
+        nowhere=verdict.nowhere,
+        problems=verdict.problems,
+        seconds=verdict.seconds,
+        counterexamples=tuple(counterexamples),
     )

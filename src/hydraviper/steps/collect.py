@@ -6,7 +6,7 @@ from hydraviper.data import InputError
 from hydraviper.dataset import Dataset
 from hydraviper.profile import Profile
 from hydraviper.rollout import check_actions
-from hydraviper.seeding import Purpose, rollout_seeds
+from hydraviper.seeding import Purpose
 from hydraviper.steps.task import Task
 
 
@@ -91,7 +91,7 @@ def _warm_up(task: Task, datasets: Sequence[Dataset], profile: Profile) -> int:
 def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, count: int) -> None:
     if count == 0:
         return
-    seeds = rollout_seeds(task.settings.seed, Purpose.COLLECT, iteration, count)
+    seeds = task.seeds(Purpose.COLLECT, iteration, count)
     rollouts = task.engine.play(profile, seeds, record=True)
     observations = rollouts.observations or ()
     actions = check_actions(task.game, task.expert.act(observations), int(rollouts.lengths.sum()))

@@ -13,7 +13,7 @@ import numpy as np
 from hydraviper.data import Team
 from hydraviper.profile import Profile
 from hydraviper.protocols import Game, Student
-from hydraviper.seeding import Purpose, rollout_seeds
+from hydraviper.seeding import Purpose
 from hydraviper.steps.task import Task
 
 Students = dict[int, Student]
@@ -71,8 +71,7 @@ class Arms:
 
     def pull(self, arms: Sequence[int], times: int) -> None:
         """Play `times` more rollouts of each of the arms."""
-        seed, agent = self.task.settings.seed, self.team[0]
-        seeds = [rollout_seeds(seed, Purpose.SELECT, agent, times, int(self.count[arm])) for arm in arms]
+        seeds = [self.task.seeds(Purpose.SELECT, self.team[0], times, int(self.count[arm])) for arm in arms]
         for arm, rollouts in zip(
             arms, self.task.engine.play_many([self.profiles[a] for a in arms], seeds), strict=True
         ):
@@ -84,7 +83,7 @@ class Arms:
 
     def expert_variance(self, times: int) -> float:
         """The variance of the expert's worth, from some rollouts of the budget."""
-        seeds = rollout_seeds(self.task.settings.seed, Purpose.SELECT, self.team[0], times)
+        seeds = self.task.seeds(Purpose.SELECT, self.team[0], times)
         (played,) = self.task.engine.play_many([Profile(self.task.expert)], [seeds])
         self.beside += times
         self.task.ledger.rollouts["valid"] += times

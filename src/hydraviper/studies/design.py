@@ -72,7 +72,8 @@ def titled(game: str, expert: str) -> str:
 
 def settings_of(arm: Arm, game: Game, there: Mapping[str, Any]) -> Settings:
     """The game's own budgets at the arm's levels, what the study changes `there`, and what the arm changes."""
-    settings = settings_for(game.recommended, train=arm.train, valid=arm.valid, **{**there, **arm.settings})
+    changes = {"features": "plain", **there, **arm.settings}  # plain: as in the paper, whatever suits the game
+    settings = settings_for(game.recommended, train=arm.train, valid=arm.valid, **changes)
     if not arm.per_agent:
         return settings
     agents = sum(map(len, game.teams))

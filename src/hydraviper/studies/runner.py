@@ -239,6 +239,7 @@ def _refine(
         engine,
         cell.episodes,
         references=_references(job, game, expert, engine) if dear else None,
+        watch=False,
     )
     seconds = {**summary["seconds"], "refine": refined.seconds + sum(before)}
     seconds["total"] += seconds["refine"]

@@ -17,7 +17,8 @@ def extend(features: np.ndarray, derived: Sequence[Derived]) -> np.ndarray:
     if not derived:
         return features
     out = np.empty((len(features), features.shape[1] + len(derived)), np.float32)
-    extend_into(features, *table(tuple(derived)), out)
+    starts, terms = table(tuple(derived))
+    _extend_into(features, starts, terms[None], out)
     return out
 
 
@@ -41,36 +42,40 @@ def table(derived: tuple[Derived, ...]) -> tuple[np.ndarray, np.ndarray]:
     return starts.astype(np.int64), np.array(rows, np.int64).reshape(-1, 6)
 
 
-@nb.njit(cache=True, nogil=True)
-def term_value(row, term):
-    """One term without its sign, as a float32."""
-    kind, x = term[0], row[term[2]]
-    if kind == 0:
-        return x
-    if kind == 1:
-        return np.float32(abs(x))
-    y = row[term[3]]
-    if kind == 3:
-        x, y = np.float32(x - row[term[4]]), np.float32(y - row[term[5]])
-    wide_x, wide_y = np.float64(x), np.float64(y)
-    return np.float32(np.sqrt(wide_x * wide_x + wide_y * wide_y))
+@nb.njit(cache=True, nogil=True, inline="always")
+def value_of(seen, r, first, last, a, terms):
+    """A derived feature in row r of seen [B, F]: terms first to last of terms[a].
+
+    Arrays are indexed, never sliced or put into tuples: either costs more than a node of a tree.
+    """
+    total = np.float32(0.0)
+    for t in range(first, last):
+        kind, x = terms[a, t, 0], seen[r, terms[a, t, 2]]
+        if kind == 0:
+            value = x
+        elif kind == 1:
+            value = np.float32(abs(x))
+        else:
+            y = seen[r, terms[a, t, 3]]
+            if kind == 3:
+                x, y = np.float32(x - seen[r, terms[a, t, 4]]), np.float32(y - seen[r, terms[a, t, 5]])
+            wide_x, wide_y = np.float64(x), np.float64(y)
+            value = np.float32(np.sqrt(wide_x * wide_x + wide_y * wide_y))
+        if t == first:
+            total = value if terms[a, t, 1] > 0 else -value
+        elif terms[a, t, 1] > 0:
+            total = np.float32(total + value)
+        else:
+            total = np.float32(total - value)
+    return total
 
 
 @nb.njit(cache=True, nogil=True)
-def extend_into(features, starts, terms, out):
-    """Write features [B, F] and, behind them, the derived ones [B, D]."""
+def _extend_into(features, starts, terms, out):
+    """Write features [B, F] and, behind them, the derived ones [B, D]; terms are [1, terms, 6]."""
     plain = features.shape[1]
     for b in range(features.shape[0]):
         for f in range(plain):
             out[b, f] = features[b, f]
         for d in range(starts.shape[0] - 1):
-            total = np.float32(0.0)
-            for t in range(starts[d], starts[d + 1]):
-                value = term_value(features[b], terms[t])
-                if t == starts[d]:
-                    total = value if terms[t, 1] > 0 else -value
-                elif terms[t, 1] > 0:
-                    total = np.float32(total + value)
-                else:
-                    total = np.float32(total - value)
-            out[b, plain + d] = total
+            out[b, plain + d] = value_of(features, b, starts[d], starts[d + 1], 0, terms)

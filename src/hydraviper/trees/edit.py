@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hydraviper.data import Agent, Derived, InputError
+from hydraviper.data import Agent, Derived, InputError, Values
 from hydraviper.trees.file import place_of
+from hydraviper.trees.questions import question
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
 from hydraviper.trees.words import number, short_actions
 
@@ -43,6 +44,8 @@ def apply(wish: Wish, agent: Agent, tree: Tree, offered: Sequence[Derived] = ())
     before = _node_words(agent, tree, wish.node)
     changed = {"action": _relabel, "cut": _cut, "split": _split}.get(what, _ask)(wish, agent, tree, offered)
     after = _node_words(agent, changed, wish.node)
+    if before == after and not _same(changed, tree):  # 3.2 and 3.4 are the same limit of a count
+        before, after = (_node_words(agent, one, wish.node, exactly=True) for one in (tree, changed))
     if what == "split":
         sides = (("yes", wish.left), ("no", wish.right))
         after += "? " + ", ".join(f"{side}: as before" if name is None else f"{side} → {name}" for side, name in sides)
@@ -185,8 +188,11 @@ def _single(value: float) -> np.float32:
     return single
 
 
-def _node_words(agent: Agent, tree: Tree, node: int) -> str:
-    if tree.feature[node] == LEAF:
+def _node_words(agent: Agent, tree: Tree, node: int, exactly: bool = False) -> str:
+    """What a node asks or answers; `exactly`, with its threshold as it is, also where the feature is a count."""
+    k = int(tree.feature[node])
+    if k == LEAF:
         return f"→ {agent.actions[tree.action[node]]}"
     shortest = float(str(tree.threshold[node]))  # the decimal that reads back as the same single precision number
-    return f"{tree.names(agent)[tree.feature[node]]} ≤ {number(shortest, 9)}"
+    values = Values() if exactly else tree.values(agent)[k]
+    return question(tree.names(agent)[k], values, shortest, number(shortest, 9)).yes

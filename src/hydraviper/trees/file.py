@@ -1,6 +1,5 @@
 """trees.json: versioned, checked against a schema, never pickle."""
 
-import difflib
 import json
 import os
 import reprlib
@@ -15,7 +14,8 @@ from typing import Any
 import jsonschema
 from jsonschema.exceptions import best_match
 
-from hydraviper.data import UNWRITABLE, Agent, InputError, check_names, naming
+from hydraviper.data import UNWRITABLE, Agent, InputError, Values, check_names, naming
+from hydraviper.expressions.names import nearest
 from hydraviper.protocols import Game
 from hydraviper.records import Edit, ScoreRecord, from_json, to_json
 from hydraviper.trees.tree import LEAF, Tree
@@ -35,6 +35,7 @@ class TreesFile:
     made: Mapping[str, Any]  # algorithm, settings, expert's hash, version
     score: ScoreRecord | None = None
     edits: tuple[Edit, ...] = ()  # what people changed since, the first one first: see `trees.edit`
+    tells_values: bool = True  # of the features; files of older versions do not, and stay as they are
 
     def __post_init__(self) -> None:
         check_names("a game", [self.game])
@@ -66,6 +67,7 @@ class TreesFile:
                     "name": agent.name,
                     "features": list(agent.features),
                     "actions": list(agent.actions),
+                    **self._values_to_json(agent),
                     "tree": tree.to_json(),
                 }
                 for agent, tree in zip(self.agents, self.trees, strict=True)
@@ -73,6 +75,12 @@ class TreesFile:
             "made": dict(self.made),
             "score": None if self.score is None else to_json(self.score),
         } | ({"edits": [to_json(edit) for edit in self.edits]} if self.edits else {})
+
+    def _values_to_json(self, agent: Agent) -> dict[str, Any]:
+        if not agent.values or not self.tells_values:
+            return {}
+        told = [{name: value for name, value in vars(one).items() if value != _PLAIN[name]} for one in agent.values]
+        return {"values": told}
 
     def students(self, game: Game) -> dict[int, Tree]:
         """The trees by the numbers of the game's agents; refuses a game that they were not made for."""
@@ -93,11 +101,7 @@ def place_of(name: str, names: Sequence[str], missing: str) -> int:
     """The index of a name among names; if it is missing, the error suggests the nearest ones."""
     if name in names:
         return names.index(name)
-    lower = {one.lower(): one for one in reversed(names)}
-    close = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3)]
-    others = names if len(names) <= 8 else [*names[:8], "..."]
-    help_ = f"did you mean {' or '.join(map(repr, close))}?" if close else f"choose one of {', '.join(others)}."
-    raise InputError(f"{missing} {shortened(name)}: {help_}")
+    raise InputError(f"{missing} {shortened(name)}: {nearest(name, names)}")
 
 
 def shortened(value: object) -> str:
@@ -205,9 +209,18 @@ def _read(document: dict[str, Any]) -> TreesFile:
     return TreesFile(
         game=document["game"]["name"],
         parameters=document["game"]["parameters"],
-        agents=tuple(Agent(entry["name"], tuple(entry["features"]), tuple(entry["actions"])) for entry in entries),
+        agents=tuple(_agent(entry) for entry in entries),
         trees=tuple(Tree.from_json(entry["tree"]) for entry in entries),
         made=document["made"],
         score=None if score is None else from_json(ScoreRecord, score, "the score"),
         edits=tuple(from_json(Edit, edit, "an edit") for edit in document.get("edits", ())),
+        tells_values=any("values" in entry for entry in entries),
     )
+
+
+def _agent(entry: Mapping[str, Any]) -> Agent:
+    values = tuple(Values(**{key: one[key] for key in _PLAIN if key in one}) for one in entry.get("values", ()))
+    return Agent(entry["name"], tuple(entry["features"]), tuple(entry["actions"]), values)
+
+
+_PLAIN = vars(Values())

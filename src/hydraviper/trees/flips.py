@@ -101,7 +101,7 @@ def _value(number: int) -> float:
 @nb.njit(cache=True, nogil=True)
 def _first_flip(row, feature, origin, way, steps, action, asked, threshold, left, right, actions, starts, terms, most):
     """The first of so many steps from the origin at which the answer is another (0: none), and how many are clear."""
-    reached = np.zeros(len(asked), np.bool_)
+    reached, low, high = np.zeros(len(asked), np.bool_), row.copy(), row.copy()
     first, last = np.empty(64, np.int64), np.empty(64, np.int64)  # ranges to judge, the nearest on top
     first[0], last[0], height, judged = 1, steps, 1 if steps > 0 else 0, 0
     while height:
@@ -111,9 +111,8 @@ def _first_flip(row, feature, origin, way, steps, action, asked, threshold, left
         if judged > most:
             return 0, a - 1
         ends = _float(origin + way * a), _float(origin + way * b)
-        answers = _answers(
-            row, feature, min(ends), max(ends), action, asked, threshold, left, right, actions, starts, terms, reached
-        )
+        low[feature], high[feature] = min(ends), max(ends)
+        answers = _answers(low, high, action, asked, threshold, left, right, actions, starts, terms, reached)
         if answers == _OTHER:
             return a, a - 1
         if answers == _BOTH:
@@ -134,37 +133,35 @@ def _float(number):
 
 
 @nb.njit(cache=True, nogil=True)
-def _answers(row, feature, low, high, action, asked, threshold, left, right, actions, starts, terms, reached):
-    """Whether the tree may answer with the action, with others or with both while the feature is in [low, high]."""
+def _answers(low, high, action, asked, threshold, left, right, actions, starts, terms, reached):
+    """Whether the tree may answer with the action, with others or with both to observations from low [F] to high."""
     reached[:] = False
     reached[0] = True
     same = other = False
     for node in range(len(asked)):  # children stand behind their parent
         if not reached[node]:
             continue
-        if asked[node] == LEAF:
+        f = asked[node]
+        if f == LEAF:
             same, other = same or actions[node] == action, other or actions[node] != action
             if same and other:
                 return _BOTH
             continue
-        f = asked[node]
-        if f >= len(row):
-            least, most = _bounds(row, feature, low, high, starts[f - len(row)], starts[f - len(row) + 1], terms)
-        elif f == feature:
-            least, most = low, high
+        if f < len(low):
+            least, most = low[f], high[f]
         else:
-            least, most = row[f], row[f]
+            least, most = _bounds(low, high, starts[f - len(low)], starts[f - len(low) + 1], terms)
         reached[left[node]] = least <= threshold[node]
         reached[right[node]] = not most <= threshold[node]  # what is not a number goes right
     return _SAME if same else _OTHER
 
 
 @nb.njit(cache=True, nogil=True)
-def _bounds(row, feature, low, high, start, end, terms):
-    """The least and the largest value of a derived feature, as `derived.extend_into` computes it."""
+def _bounds(low, high, start, end, terms):
+    """The least and the largest value of a derived feature, as `derived.value_of` computes it."""
     least = most = np.float32(0.0)
     for t in range(start, end):
-        small, large = _term_bounds(row, feature, low, high, terms[t])
+        small, large = _term_bounds(low, high, terms[t])
         if terms[t, 1] < 0:
             small, large = -large, -small
         if t == start:
@@ -177,38 +174,25 @@ def _bounds(row, feature, low, high, start, end, terms):
 
 
 @nb.njit(cache=True, nogil=True)
-def _term_bounds(row, feature, low, high, term):
+def _term_bounds(low, high, term):
     """The least and the largest value of one term without its sign."""
-    least, most = _input_bounds(row, feature, low, high, term[2])
     if term[0] == 0:
-        return least, most
-    if term[0] == 3:
-        least, most = _less(row, feature, low, high, least, most, term[2], term[4])
-    small_x, large_x = _size_bounds(least, most)
+        return low[term[2]], high[term[2]]
+    small_x, large_x = _size_bounds(low, high, term[2], term[4], term[0] == 3)
     if term[0] == 1:
         return small_x, large_x
-    least, most = _input_bounds(row, feature, low, high, term[3])
-    if term[0] == 3:
-        least, most = _less(row, feature, low, high, least, most, term[3], term[5])
-    small_y, large_y = _size_bounds(least, most)
+    small_y, large_y = _size_bounds(low, high, term[3], term[5], term[0] == 3)
     return _length(small_x, small_y), _length(large_x, large_y)
 
 
 @nb.njit(cache=True, nogil=True)
-def _input_bounds(row, feature, low, high, f):
-    return (low, high) if f == feature else (row[f], row[f])
-
-
-@nb.njit(cache=True, nogil=True)
-def _less(row, feature, low, high, least, most, f, subtracted):
-    if f == subtracted:
-        return np.float32(0.0), np.float32(0.0)
-    small, large = _input_bounds(row, feature, low, high, subtracted)
-    return np.float32(least - large), np.float32(most - small)
-
-
-@nb.njit(cache=True, nogil=True)
-def _size_bounds(least, most):
+def _size_bounds(low, high, f, subtracted, difference):
+    """The least and the largest absolute value of a feature, or of its difference to another one."""
+    least, most = low[f], high[f]
+    if difference and f == subtracted:
+        least = most = np.float32(0.0)
+    elif difference:
+        least, most = np.float32(least - high[subtracted]), np.float32(most - low[subtracted])
     if least >= 0:
         return least, most
     if most <= 0:

@@ -12,7 +12,7 @@ import numba as nb
 import numpy as np
 
 from hydraviper.data import Derived
-from hydraviper.trees import derived as features
+from hydraviper.trees.derived import table, value_of
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
 
 
@@ -30,7 +30,7 @@ class Vocabulary:
 
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
         """For kernels: plain features, then where each derived feature's terms begin [A, D + 2]; terms [A, T, 6]."""
-        tables = [features.table(derived) for derived in self.derived]
+        tables = [table(derived) for derived in self.derived]
         starts = np.zeros((len(tables), max(len(begin) for begin, _ in tables) + 1), np.int64)
         terms = np.zeros((len(tables), max(1, *(len(rows) for _, rows in tables)), 6), np.int64)
         for a, (begin, rows) in enumerate(tables):
@@ -85,32 +85,9 @@ def unpack(packed: Packed, vocabulary: Vocabulary, actions: Sequence[int]) -> li
 
 @nb.njit(cache=True, nogil=True, inline="always")
 def asked_value(seen, r, f, a, starts, terms):
-    """The value of a derived feature f that tree a sees in row r of seen [B, F]: the bits of `derived.extend`.
-
-    Here and below arrays are indexed, never sliced or put into tuples: either costs more than a node.
-    """
-    plain = starts[a, 0]
-    first = starts[a, f - plain + 1]
-    total = np.float32(0.0)
-    for t in range(first, starts[a, f - plain + 2]):
-        kind, x = terms[a, t, 0], seen[r, terms[a, t, 2]]
-        if kind == 0:
-            value = x
-        elif kind == 1:
-            value = np.float32(abs(x))
-        else:
-            y = seen[r, terms[a, t, 3]]
-            if kind == 3:
-                x, y = np.float32(x - seen[r, terms[a, t, 4]]), np.float32(y - seen[r, terms[a, t, 5]])
-            wide_x, wide_y = np.float64(x), np.float64(y)
-            value = np.float32(np.sqrt(wide_x * wide_x + wide_y * wide_y))
-        if t == first:
-            total = value if terms[a, t, 1] > 0 else -value
-        elif terms[a, t, 1] > 0:
-            total = np.float32(total + value)
-        else:
-            total = np.float32(total - value)
-    return total
+    """The value of a derived feature f that tree a sees in row r of seen [B, F]."""
+    d = f - starts[a, 0] + 1
+    return value_of(seen, r, starts[a, d], starts[a, d + 1], a, terms)
 
 
 @nb.njit(cache=True, nogil=True, inline="always")

@@ -9,7 +9,8 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from hydraviper.data import Agent, Derived, InputError, Term
+from hydraviper.data import Agent, Derived, InputError, Values
+from hydraviper.records import from_json, to_json
 from hydraviper.trees.derived import extend, single
 
 LEAF = -1
@@ -37,12 +38,17 @@ class Tree:
         return len(self.feature)
 
     @property
+    def levels(self) -> np.ndarray:
+        """The number of questions above each node, [nodes]."""
+        levels = np.zeros(len(self), int)
+        for node in np.flatnonzero(self.feature != LEAF):
+            levels[self.left[node]] = levels[self.right[node]] = levels[node] + 1
+        return levels
+
+    @property
     def depth(self) -> int:
         """The number of questions on the longest path."""
-        depths = np.zeros(len(self), int)
-        for node in np.flatnonzero(self.feature != LEAF):
-            depths[self.left[node]] = depths[self.right[node]] = depths[node] + 1
-        return int(depths.max())
+        return int(self.levels.max())
 
     @property
     def leaves(self) -> int:
@@ -95,6 +101,17 @@ class Tree:
         """What it can ask for: the agent's features, then the derived ones."""
         return (*agent.features, *(feature.name for feature in self.derived))
 
+    def values(self, agent: Agent) -> tuple[Values, ...]:
+        """The values of what it can ask for, in the order of `names`; sums of whole numbers are whole."""
+        plain = agent.values or (Values(),) * len(agent.features)
+        derived = []
+        for feature in self.derived:
+            counted = all(plain[k].kind != "real" for term in feature.terms for k in term.inputs)
+            whole = counted and all(term.kind != "distance" for term in feature.terms)
+            own = all(plain[k].own for term in feature.terms for k in term.inputs)
+            derived.append(Values("whole" if whole else "real", own=own))
+        return (*plain, *derived)
+
     def to_json(self) -> dict[str, Any]:
         """Plain columns, for `trees.json`."""
         return {
@@ -105,7 +122,7 @@ class Tree:
             "right": self.right.tolist(),
             "action": self.action.tolist(),
             "counts": self.counts.tolist(),
-        } | ({"derived": [_derived_to_json(feature) for feature in self.derived]} if self.derived else {})
+        } | ({"derived": to_json(self.derived)} if self.derived else {})
 
     @staticmethod
     def from_json(columns: Mapping[str, Any]) -> Tree:
@@ -121,17 +138,7 @@ class Tree:
         for name, what in (("threshold", "threshold"), ("counts", "count")):
             if not np.isfinite(arrays[name]).all():
                 raise InputError(f"a tree has a {what} that is not a number: make the trees again.")
-        return Tree(**arrays, derived=tuple(_derived_from_json(entry) for entry in columns.get("derived", ())))
-
-
-def _derived_to_json(feature: Derived) -> dict[str, Any]:
-    terms = [{"kind": term.kind, "inputs": list(term.inputs), "sign": term.sign} for term in feature.terms]
-    return {"name": feature.name, "terms": terms}
-
-
-def _derived_from_json(entry: Mapping[str, Any]) -> Derived:
-    terms = (Term(term["kind"], tuple(map(int, term["inputs"])), int(term["sign"])) for term in entry["terms"])
-    return Derived(entry["name"], tuple(terms))
+        return Tree(**arrays, derived=from_json(tuple[Derived, ...], columns.get("derived", ()), "a tree"))
 
 
 def in_preorder(

@@ -1,6 +1,5 @@
-"""A tree in words: numbers as people read them, and rules to read in a terminal."""
+"""Numbers of a tree as people read them: thresholds, shares, agreement, and its size in words."""
 
-from collections.abc import Iterator, Sequence
 from math import floor, isfinite, log10
 
 import numpy as np
@@ -62,41 +61,11 @@ def agreement(tree: Tree) -> np.ndarray:
     return np.divide(agreeing, weight, out=np.full(len(tree), np.nan), where=weight > 0)
 
 
-def to_text(agent: Agent, tree: Tree) -> str:
-    """A line per node to read in a terminal: its number, its question or answer, and what reached it."""
-    rules, short = list(_rules(agent, tree, threshold_texts(tree))), short_actions(agent)
-    wide = min(72, max(len(rule) for rule, _ in rules))
-    share, agrees, reached = shares(tree), agreement(tree), tree.counts.sum(axis=1)
-    most = max(share[tree.feature == LEAF])
-    facts = f"{size_of(tree)}, agrees with the expert on {percent(tree.fidelity)} of the data"
-    lines = [f"{agent.name}: {facts}", "", f"node  {'':{wide}}  {'reached by':>10}   share  expert agrees"]
-    for rule, node in rules:
-        size = 0 if tree.feature[node] != LEAF or not isfinite(share[node]) else round(8 * share[node] / (most or 1))
-        bar = "■" * max(size, int(tree.feature[node] == LEAF and share[node] > 0))
-        columns = f"{reached[node]:>10,.0f}  {percent(share[node]):>6}  {percent(agrees[node]):>6}  {bar}"
-        lines.append(f"{node:>4}  {rule:{wide}}  {columns}")
-    legend = ["", *agent.actions] if short != agent.actions else []
-    return "\n".join(line.rstrip() for line in [*lines, *legend]) + "\n"
-
-
 def short_actions(agent: Agent) -> tuple[str, ...]:
     """Short names of the actions: the part before a colon, if some names are long and these parts differ."""
     starts = tuple(name.partition(":")[0].strip() for name in agent.actions)
     long = any(len(name) > 24 for name in agent.actions)
     return starts if long and all(starts) and len(set(starts)) == len(starts) else agent.actions
-
-
-def _rules(
-    agent: Agent, tree: Tree, thresholds: Sequence[str], node: int = 0, lead: str = "", stem: str = ""
-) -> Iterator[tuple[str, int]]:
-    """The nodes from here on, depth first: how each is reached and what it asks or answers, and its number."""
-    if tree.feature[node] == LEAF:
-        yield f"{lead}→ {short_actions(agent)[tree.action[node]]}", node
-        return
-    question = f"{tree.names(agent)[tree.feature[node]]} ≤ {thresholds[node]}?"
-    yield (lead.rstrip() + ": " if lead else "") + question, node
-    for child, side, below in ((tree.left[node], "├─ yes ", "│  "), (tree.right[node], "└─ no ", "   ")):
-        yield from _rules(agent, tree, thresholds, int(child), stem + side, stem + below)
 
 
 def size_of(tree: Tree) -> str:

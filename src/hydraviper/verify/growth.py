@@ -106,7 +106,8 @@ class _SplitFinder:
     """Finds splits for the nodes of one tree."""
 
     def __init__(self, bounds: Bounds, bins: Bins, actions: np.ndarray, weights: np.ndarray, depth: int) -> None:
-        self.bounds, self.bins, self.actions, self.weights, self.depth = bounds, bins, actions, weights, depth
+        self.bounds, self.bins, self.depth = bounds, bins, depth
+        self.samples = bins.binned, bins.features, actions, weights
         shape = bins.binned.shape[1], MOST
         self.histogram = np.empty((*shape, bounds.actions))
         self.gains, self.above = np.empty(shape), np.empty(shape, np.int64)
@@ -118,7 +119,8 @@ class _SplitFinder:
             return None
         conflict = not bounds.allowed(node.boxes)
         if len(node.rows):
-            fill(self.bins.binned, self.actions, self.weights, node.rows, self.histogram)
+            binned, _, actions, weights = self.samples
+            fill(binned, actions, weights, node.rows, self.histogram)
             gains, above = self.gains, self.above
             split_gains(self.histogram, node.counts, gains, above)
             gains[bounds.banned] = -np.inf
@@ -141,16 +143,7 @@ class _SplitFinder:
 
     def _sharpened(self, node: _Node, feature: int, below: int, above: int) -> _Split:
         split = feature, below, above
-        gain, threshold = sharpen(
-            self.bins.binned,
-            self.bins.features,
-            self.actions,
-            self.weights,
-            node.rows,
-            self.histogram,
-            node.counts,
-            split,
-        )
+        gain, threshold = sharpen(*self.samples, node.rows, self.histogram, node.counts, split)
         left, right = self.bounds.sides(feature, float(threshold))
         return _Split(gain, feature, float(threshold), node.boxes & left, node.boxes & right)
 

@@ -78,7 +78,7 @@ class _Search:
         self.bounds, self.tree, self.active, self.costs = bounds, tree, active, costs
         self.features = extend(np.asarray(observations, np.float32), tree.derived)
         self.boxes = at_leaves(bounds, tree)
-        self.rows, self.levels = _rows_at(tree, self.features)
+        self.rows, self.levels = _rows_at(tree, self.features), tree.levels
         self._known: dict[tuple[int, int], np.ndarray] = {}
         asked = [(q.feature, np.float32(q.threshold)) for q in bounds.questions]
         columns, thresholds = [f for f, _ in asked], np.array([t for _, t in asked], np.float32)
@@ -200,7 +200,7 @@ def prune(bounds: Bounds, tree: Tree, observations: np.ndarray) -> Tree:
         if not (banned or deep or large):
             return tree
         observations = np.asarray(observations, np.float32)
-        rows, levels = _rows_at(tree, extend(observations, tree.derived))
+        rows, levels = _rows_at(tree, extend(observations, tree.derived)), tree.levels
         nodes = banned or [int(n) for n in np.flatnonzero(tree.feature != LEAF)]
         if deep and not banned:  # only cuts on paths that are too long help
             nodes = [n for n in nodes if levels[n] + _height(tree, n) > (bounds.most_depth or 0)]
@@ -229,15 +229,13 @@ def _cut(tree: Tree, node: int, child: int) -> Tree:
     return in_preorder(feature, threshold, left, right, action, tree.counts, tree.derived)
 
 
-def _rows_at(tree: Tree, features: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-    """The rows that reach each node, and the depth of each node."""
+def _rows_at(tree: Tree, features: np.ndarray) -> list[np.ndarray]:
+    """The rows that reach each node."""
     rows = [np.arange(len(features))] + [np.empty(0, int)] * (len(tree) - 1)
-    levels = np.zeros(len(tree), int)
     for node in np.flatnonzero(tree.feature != LEAF):
         goes_left = features[rows[node], tree.feature[node]] <= tree.threshold[node]
         rows[tree.left[node]], rows[tree.right[node]] = rows[node][goes_left], rows[node][~goes_left]
-        levels[tree.left[node]] = levels[tree.right[node]] = levels[node] + 1
-    return rows, levels
+    return rows
 
 
 def _rebuilt(tree: Tree, subtrees: dict[int, _Subtree], search: _Search) -> Tree:

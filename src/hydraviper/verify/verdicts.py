@@ -6,7 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from hydraviper.data import Derived
+from hydraviper.data import Agent, Derived, Values
+from hydraviper.trees.questions import is_possible
+from hydraviper.trees.questions import seen as told
 from hydraviper.trees.tree import Tree
 from hydraviper.trees.words import number
 from hydraviper.verify import meaning
@@ -54,14 +56,22 @@ def in_words(obligations: Obligations, example: Counterexample, students: Mappin
             for feature in features
             for k in ([feature] if isinstance(feature, int) else [i for term in feature.terms for i in term.inputs])
         )
-        zero = [who.features[k] for k in inputs if seen[k] == 0]
-        values = [f"{who.features[k]} = {_exactly(seen[k])}" for k in inputs if seen[k] != 0]
+        said = {k: _said(who, k, float(seen[k])) for k in inputs}
+        zero = [who.features[k] for k in inputs if seen[k] == 0 and not said[k]]
+        values = [said[k] or f"{who.features[k]} = {_exactly(seen[k])}" for k in inputs if said[k] or seen[k] != 0]
         values += [f"{name} = 0" for name in zero] if len(zero) <= 3 else [f"{' = '.join(zero)} = 0"]
         derived = [feature for feature in features if isinstance(feature, Derived)]
         values += [f"so {d.name} = {_exactly(meaning.value({agent: seen}, (agent, d)))}" for d in derived]
         answer = f" and answers {who.actions[example.actions[agent]]!r}" if agent in example.actions else ""
         parts.append(f"{who.name} sees {', '.join(values) or 'anything'}{answer}")
     return "; ".join(parts)
+
+
+def _said(agent: Agent, feature: int, value: float) -> str:
+    """A flag, or a count of nothing, in the game's words; nothing where a number tells it better."""
+    name, values = agent.features[feature], agent.values[feature] if agent.values else Values()
+    in_words = values.kind == "flag" or (value == 0 and bool(values.nought))
+    return told(name, values, value) if in_words and is_possible(values, value) else ""
 
 
 def _features(example: Counterexample, agent: int, students: Mapping[int, Tree]) -> Iterator[int | Derived]:

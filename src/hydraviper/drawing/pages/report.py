@@ -9,14 +9,16 @@ from hydraviper.drawing.charts import WIDTH, inline, width_of
 from hydraviper.drawing.icons import draw_icons
 from hydraviper.drawing.maps import draw_map
 from hydraviper.drawing.pages import beyond, making
-from hydraviper.drawing.pages.scores import scores, verdict
+from hydraviper.drawing.pages.scores import more_scores, scores, verdict
+from hydraviper.drawing.pages.streets import streets
 from hydraviper.drawing.pages.style import page
 from hydraviper.drawing.pages.words import count, duration
 from hydraviper.drawing.trees import to_svg
 from hydraviper.protocols import Drawing
 from hydraviper.records import Iteration, Summary
+from hydraviper.trees.text import to_text
 from hydraviper.trees.tree import Tree
-from hydraviper.trees.words import percent, size_of, to_text
+from hydraviper.trees.words import percent, size_of
 
 
 def render_report(
@@ -28,20 +30,23 @@ def render_report(
     notes: Sequence[str] = (),
     drawing: Drawing | None = None,
     teams: Sequence[Team] = (),
+    foremost: Sequence[str] = (),
 ) -> str:
-    """The whole page as text: verdict, scores, a map if there is one, every tree, learning, budget, time, settings.
+    """The whole page as text: verdict, scores, every tree, streets, then all that explains them.
 
-    `drawing` is the game's geometry, `teams` are those of the map.
+    `drawing` is the game's geometry, `teams` are those of the map, `foremost` the measures that stand beside the score.
     """
     drawing = drawing or Drawing()
     sections = [
         _header(summary, trees),
         _notes(notes),
-        scores(summary, len(trees)),
+        scores(summary, len(trees), foremost),
+        _trees(agents, trees, drawing),
+        streets(summary),
         beyond.refined(summary),
         beyond.constraints(summary),
         _map(summary, drawing, teams),
-        _trees(agents, trees, drawing),
+        more_scores(summary, foremost),
         making.learning(summary, ledger),
         making.budget(summary, ledger),
         making.seconds(summary),

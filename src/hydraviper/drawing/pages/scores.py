@@ -25,22 +25,40 @@ def verdict(evaluation: Evaluation, tree_count: int) -> str:
         "The tree scores" if tree_count == 1 else f"The {count(tree_count, 'tree') if tree_count else 'students'} score"
     )
     words = f"{who} {score:,.{digits}f} {score.name}"
+    if score.unit:
+        words = f"{who} a {score.name} of {score:,.{digits}f} {score.unit}"
     words += f", the expert {expert:,.{digits}f}" if expert else ""
     words += f" ({'lower' if score.lower_is_better else 'higher'} is better)"
     words += f", over {score.episodes:,} unseen episode{'s' * (score.episodes != 1)}." if score.episodes else "."
+    words += _beaten(evaluation, "it is" if tree_count == 1 else "they are")
     if expert is None or not isfinite(score.ci95 + expert.ci95):
         return words
     gap = (score.mean - expert.mean) * (-1 if score.lower_is_better else 1)
     # older runs know the two intervals alone
     margin = evaluation.difference.ci95 if evaluation.difference else hypot(score.ci95, expert.ci95)
     if abs(gap) <= margin:
-        return f"{words} That is too close to call."
+        told = "That is" if not evaluation.differences else "The difference from the expert is"
+        return f"{words} {told} too close to call."
     ahead = "expert is" if gap < 0 else "tree is" if tree_count == 1 else "trees are"
-    return f"{words} The {ahead} ahead by {fixed(abs(gap), digits)}."
+    behind = " of the expert" if gap > 0 and evaluation.differences else ""
+    return f"{words} The {ahead} ahead{behind} by {fixed(abs(gap), digits)}."
 
 
-def scores(evaluation: Evaluation, tree_count: int) -> str:
-    """The section about scores; nothing if nobody was scored."""
+def _beaten(evaluation: Evaluation, who: str) -> str:
+    """Which yardsticks the trees beat on the same episodes, and which not."""
+    sign = 1 if evaluation.score.lower_is_better else -1
+    sides: dict[str, list[str]] = {"better than": [], "worse than": [], "hardly to be told from": []}
+    for name, difference in evaluation.differences.items():
+        if not isfinite(difference.ci95) or abs(difference.mean) <= difference.ci95:
+            sides["hardly to be told from"].append(name)
+        else:
+            sides["better than" if sign * difference.mean < 0 else "worse than"].append(name)
+    told = [f"{how} {', '.join(names)}" for how, names in sides.items() if names]
+    return f" Episode by episode {who} {'; '.join(told)}." if told else ""
+
+
+def scores(evaluation: Evaluation, tree_count: int, foremost: Sequence[str] = ()) -> str:
+    """The section about scores, with the measures that belong beside them; nothing if nobody was scored."""
     score, expert = evaluation.score, evaluation.expert
     rated: list[tuple[str, Estimate, str]] = [("this tree" if tree_count == 1 else "these trees", score, TREES)]
     rated += [("expert", expert, EXPERT)] if expert else []
@@ -49,7 +67,8 @@ def scores(evaluation: Evaluation, tree_count: int) -> str:
     rows = [DotRow(name, (_dot(value, colour, digits),)) for name, value, colour in rated if isfinite(value.mean)]
     if not rows:
         return ""
-    words = [f"Mean {score.name} of an episode."]
+    unit = f", {score.unit}" if score.unit else ""
+    words = [f"Mean {score.name} of an episode{unit}."]
     if any(isfinite(dot.ci95) for row in rows for dot in row.dots):
         words.append("The lines are 95% intervals: where two of them are apart, the difference is hardly chance.")
     if evaluation.yardsticks:
@@ -57,12 +76,54 @@ def scores(evaluation: Evaluation, tree_count: int) -> str:
     parts = [
         "<h2>How good the trees are</h2>",
         f"<p>{escape(' '.join(words))}</p>",
-        figure(dot_plot(score.name, rows, score.lower_is_better)),
-        _over_time(evaluation),
-        _opponents(evaluation.opponents, score),
-        _measures(evaluation.measures),
+        figure(dot_plot(f"{score.name}{unit}", rows, score.lower_is_better)),
+        _against(evaluation, rated[0][0], foremost),
     ]
     return "\n".join(filter(None, parts))
+
+
+def more_scores(evaluation: Evaluation, foremost: Sequence[str] = ()) -> str:
+    """All else that was measured on the same episodes: through an episode, against other opponents, other measures."""
+    others = {name: sides for name, sides in evaluation.measures.items() if name not in foremost}
+    parts = [_over_time(evaluation), _opponents(evaluation.opponents, evaluation.score), _measures(others)]
+    found = list(filter(None, parts))
+    return "\n".join(["<h2>More about these episodes</h2>", *found]) if found else ""
+
+
+def _against(evaluation: Evaluation, trees: str, foremost: Sequence[str]) -> str:
+    """Everybody's score with the difference from the trees on the same episodes, jams, and the foremost measures."""
+    apart = evaluation.differences | ({"expert": evaluation.difference} if evaluation.difference else {})
+    if not evaluation.differences:
+        return ""
+    score, measures = evaluation.score, [name for name in foremost if name in evaluation.measures]
+    everybody: dict[str, Outcome] = {"trees": score}
+    everybody |= {"expert": evaluation.expert} if evaluation.expert else {}
+    everybody |= evaluation.yardsticks
+    digits = places([one for one in everybody.values() if isfinite(one.mean)])
+    jams = score.jammed is not None
+    rows = []
+    for name, outcome in everybody.items():
+        row = [trees if name == "trees" else name, written(outcome, digits), _signed(apart.get(name), digits)]
+        row += [f"{outcome.jammed} of {score.episodes:,}"] if jams else []
+        for measure in measures:
+            sides = evaluation.measures[measure]
+            row.append(written(sides.get(name), places([one for one in sides.values() if isfinite(one.mean)])))
+        rows.append(row)
+    heads = [
+        "",
+        f"mean {score.name}",
+        "trees less this, on the same episodes",
+        *(["jammed"] if jams else ()),
+        *measures,
+    ]
+    words = "± is the 95% interval. "
+    if jams and score.jam_threshold is not None:
+        words += f"An episode is jammed if its {score.name} is above {score.jam_threshold:,.1f}."
+    return f'<p class="soft">{escape(words)}</p>\n{table(heads, rows)}'
+
+
+def _signed(value: Estimate | None, digits: int) -> str:
+    return "–" if value is None or not isfinite(value.mean) else f"{value:+,.{digits}f}"
 
 
 def written(value: Estimate | None, digits: int) -> str:
@@ -111,7 +172,7 @@ def _measures(measures: Mapping[str, Mapping[str, Estimate]]) -> str:
     for name, sides in measures.items():
         digits = places([value for value in sides.values() if isfinite(value.mean)])
         rows.append([name, *(written(sides.get(who), digits) for who in columns)])
-    return "<h3>What else was measured</h3>\n" + table(("", *columns), rows) if rows else ""
+    return "<h3>Other measures</h3>\n" + table(("", *columns), rows) if rows else ""
 
 
 def _dot(value: Estimate, colour: str, digits: int, prefix: str = "") -> Dot:

@@ -32,6 +32,10 @@ th, td { text-align: left; padding: 5px 22px 5px 0; border-bottom: 1px solid #e6
 thead th { color: #5b6470; font-weight: 600; font-size: 14px; }
 tbody th { font-weight: 500; }
 td.n, th.n { text-align: right; white-space: nowrap; }
+thead th.n { white-space: normal; vertical-align: bottom; }
+td.bad { color: #a1201a; font-weight: 700; background: #fdecea; }
+tbody th.bad { color: #a1201a; font-weight: 700; }
+.scroll { overflow-x: auto; }
 td { overflow-wrap: anywhere; }
 pre { background: #f5f7f9; border-radius: 8px; padding: 12px 16px; overflow-x: auto; font-size: 13px; }
 pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; }

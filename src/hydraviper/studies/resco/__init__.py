@@ -16,6 +16,7 @@ SPECS = {name: f"resco:{name},score=delay,{hour}" for name, hour in HOUR.items()
 # Where a rollout takes long: fewer students, and fewer rollouts to train and to choose them.
 LARGE = {"iterations": 50, "train_budget": 50, "valid_budget": 50}
 SETTINGS = {"ingolstadt21": LARGE, "arterial4x4": LARGE}
+DIFFERENCES = {"features": "derived"}  # between phases, which the default command lets trees of signals ask for
 TREES, REFINED = "trees", "refined trees"
 SEARCH = 200  # rollouts of the search; it repeats
 
@@ -102,8 +103,8 @@ STUDY = Study(
     "for learners, and best is the lowest of all its figures, single episodes of rules included. On the two grids "
     "RESCO plays another file of routes in every episode; ours are all played with the first, which sumo-rl carries.",
     arms=(
-        Arm("hydraviper", "low", "low", label=TREES),
-        Arm("hydraviper", "low", "low", label=REFINED, refine_rollouts=SEARCH),
+        Arm("hydraviper", "low", "low", DIFFERENCES, label=TREES),
+        Arm("hydraviper", "low", "low", DIFFERENCES, label=REFINED, refine_rollouts=SEARCH),
     ),
     games=MAPS,
     specs=SPECS,

@@ -1,0 +1,56 @@
+"""Linear rules for signals: what they value, and that tuning finds better ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hydraviper
+from hydraviper.experts import linear, store
+from tests.helpers.street import street_with
+
+QUICK = linear.LinearSettings(episodes=48, candidates=4, episodes_each=2, validation=4)
+
+
+def test_a_phase_is_worth_what_it_lets_go():
+    """Against a loop over the movements of every phase."""
+    game = hydraviper.make(street_with(memory=1))
+    weights = np.array([0.5, 0.25, 2.0, 0.01])
+    expert = linear._Search(game, QUICK, None, lambda status: None).expert(weights)
+    draws = np.random.default_rng(0)
+    seen = [draws.integers(0, 9, (20, len(agent.features))).astype(np.float32) for agent in game.agents]
+    for i, agent in enumerate(game.agents):
+        at = {name: k for k, name in enumerate(agent.features)}
+        values = expert.q_functions[i].values(seen[i])
+        for row, phase in np.ndindex(values.shape):
+            worth = 2.0 * seen[i][row, at[f"phase {phase + 1} is green"]]
+            worth += 0.01 * seen[i][row, at[f"phase {phase + 1} has been red for, s"]]
+            for group in game.network.signals[i].groups:
+                if phase in group.phases:
+                    queue, moving, pressure = (
+                        float(seen[i][row, at[f"{what} from {group.name}"]]) for what in ("queue", "moving", "pressure")
+                    )
+                    worth += queue + 0.5 * moving + 0.25 * (pressure - queue)
+            assert values[row, phase] == pytest.approx(worth, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_tuning_repeats_and_is_kept_in_a_file(tmp_path):
+    game = hydraviper.make(street_with(score="delay"))
+    first, again = (linear.train(game, QUICK) for _ in range(2))
+    assert first.score == again.score
+    store.save(first.expert, tmp_path / "linear.safetensors")
+    loaded = store.load(tmp_path / "linear.safetensors", game)
+    assert store.digest(loaded) == store.digest(again.expert)
+    assert loaded.about["algorithm"] == "linear"
+    assert [status.episodes for status in first.curve] == [8, 16, 24, 32, 40]
+
+
+def test_linear_rules_are_for_signals():
+    game = hydraviper.make("cooperative-navigation")
+    with pytest.raises(hydraviper.InputError, match="are for traffic signals"):
+        linear.train(game, QUICK)
+    with pytest.raises(hydraviper.InputError, match="which loops do not tell"):
+        linear.train(hydraviper.make(street_with(detectors="loops", seconds_per_step=10)), QUICK)
+    with pytest.raises(hydraviper.InputError, match="at least 208 episodes"):
+        linear.LinearSettings(episodes=100)
