@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hydraviper.runs.own_expert import make_expert
     from hydraviper.runs.refine import refine
     from hydraviper.runs.repair import repair
+    from hydraviper.runs.replay import replay
     from hydraviper.runs.run import Run, load_run
     from hydraviper.runs.verify import verify
     from hydraviper.settings import Settings, settings_for
@@ -99,6 +100,7 @@ __all__ = [
     "play",
     "refine",
     "repair",
+    "replay",
     "save_expert",
     "save_run",
     "save_trees",
@@ -130,6 +132,7 @@ _HOMES = {
     "runs.own_expert": ("make_expert",),
     "runs.refine": ("refine",),
     "runs.repair": ("repair",),
+    "runs.replay": ("replay",),
     "runs.run": ("Run", "load_run"),
     "runs.verify": ("verify",),
     "settings": ("Settings", "settings_for"),

@@ -4,6 +4,7 @@ Nothing is inherited: any object that has the members of a protocol can take its
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -22,7 +23,7 @@ from hydraviper.data import (
     StreetRecord,
     Team,
 )
-from hydraviper.geometry import Intersection, RoadMap
+from hydraviper.geometry import Frame, Intersection, RoadMap
 
 
 @runtime_checkable
@@ -218,6 +219,10 @@ class Drawing:
     road_map: Callable[[], RoadMap] | None = None  # may end an episode that is under way
     # Agent's name -> the intersection of its signal, whose phases are the agent's actions.
     intersections: Mapping[str, Intersection] = field(default_factory=dict)
+    # Have the next episode filmed: who gets the pictures, and how many seconds lie between two of them.
+    film: Callable[[Callable[[Frame], None], int], None] | None = None
+    # While it is open, episodes are played in a window: all of it, or the surroundings of an agent, by its name.
+    window: Callable[[str | None], AbstractContextManager[None]] | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,10 @@ COMMANDS = {
     ),
     "show": ("showing", "Show trees as text, as a picture (SVG) or as a graph (DOT), with the numbers of their nodes."),
     "map": ("showing", "Draw a road network with its signals numbered (SVG), before anything is trained."),
+    "replay": (
+        "replaying",
+        "Show an episode with the trees in charge: in SUMO's own window, or as a film where there is no screen.",
+    ),
     "export": ("exporting", "Turn trees into code or a model for another machine: the same answers, bit for bit."),
     "verify": (
         "proving",

@@ -10,7 +10,7 @@ from hydraviper.settings import Settings, settings_for
 from hydraviper.studies.paper import COLOGNE, DECEPTION, INGOLSTADT, NAVIGATION
 
 PAPER_EXPERTS = {NAVIGATION: ("maddpg",), DECEPTION: ("maddpg",), COLOGNE: ("mplight",), INGOLSTADT: ("mplight",)}
-BETTER_EXPERTS = {**PAPER_EXPERTS, COLOGNE: ("mplight", "idqn"), INGOLSTADT: ("mplight", "idqn")}
+BETTER_EXPERTS = {**PAPER_EXPERTS, COLOGNE: ("mplight", "linear"), INGOLSTADT: ("mplight", "idqn")}
 PAPERS, OURS = "hydraviper (VR-UCB)", "hydraviper (race)"  # by how validation rollouts are spent
 HYDRAVIPERS = {PAPERS: {"selection": "ucb1"}, OURS: {"selection": "race"}}
 BASELINES = ("iviper", "maviper")
