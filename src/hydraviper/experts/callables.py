@@ -58,7 +58,7 @@ def _choosing(
         answer = function(observation, *more)
         action = np.asarray(answer[0] if isinstance(answer, tuple) else answer)  # SB3's predict adds a state
         try:
-            return int(action.item() if foreign is None else foreign.numbers(i, action[None])[0])
+            return int((action if foreign is None else foreign.numbers(i, action[None])).item())
         except (TypeError, ValueError, IndexError):
             raise InputError(f"the function for {name} answered {answer!r}, which is no action.") from None
 

@@ -8,7 +8,7 @@ values that weigh joint actions and show which agents influence each other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -56,13 +56,17 @@ class CriticSettings:
             raise InputError(f"gamma must be at least 0 and less than 1, not {self.gamma}.")
 
 
-def settings_for(game: Game, about: Mapping[str, Any], seed: int = 0, **changes: Any) -> CriticSettings:
+def settings_for(
+    game: Game, policy: Policy, seed: int = 0, engine: Engine | None = None, **changes: Any
+) -> CriticSettings:
     """Settings that suit a game, with the discount that the policy was trained with, if it says so."""
     if game.width is None:
         changes = {"rollouts": 2000, "checks": 200, **changes}
-    elif offers(game).foreign is not None:
-        changes = {"rollouts": int(np.clip(ENOUGH_STEPS // game.horizon, 60, 2000)), "checks": 20, **changes}
-    settings = about.get("settings", {})
+    elif offers(game).foreign is not None:  # whose episodes may end long before their horizon
+        seeds = rollout_seeds(seed, Purpose.EXPERT_VALIDATION, 2, TIMED)
+        steps = (play(game, policy, seeds) if engine is None else engine.play(policy, seeds)).lengths.mean()
+        changes = {"rollouts": int(np.clip(ENOUGH_STEPS / steps, 60, 2000)), "checks": 20, **changes}
+    settings = getattr(policy, "about", {}).get("settings", {})
     names = ("gamma", "discount")  # the second in older files
     gamma = next((settings[name] for name in names if name in settings), None) if isinstance(settings, dict) else None
     if isinstance(gamma, int | float) and 0 <= gamma < 1:
@@ -83,6 +87,7 @@ class Fit:
 
 
 ENOUGH_STEPS = 50_000  # of an environment of another package
+TIMED = 8  # rollouts that tell how long its episodes are
 ROUNDS = 20  # calls into which the updates are cut, to show progress
 
 

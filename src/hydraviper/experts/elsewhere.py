@@ -85,7 +85,9 @@ def parts_of(text: str) -> tuple[Part, ...]:
 
 def _part(agents: str, text: str, options: Mapping[str, str]) -> Part:
     kind, _, place = text.partition(":")
-    known = (*READERS, PYTHON, *added(EXPERTS))
+    known = (*READERS, PYTHON)
+    if text != RANDOM and kind not in known:
+        known = (*known, *added(EXPERTS))
     if text != RANDOM and (kind not in known or not place):
         raise InputError(f"there is no expert {text!r}: write {RANDOM} or KIND:FILE, of the kinds {', '.join(known)}.")
     for name, value in options.items():

@@ -48,7 +48,9 @@ def needed(package: str, extra: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise InputError(f"this expert needs the package {package} ({error}): install hydraviper[{extra}].") from None
+        top = package.partition(".")[0]
+        why = "" if error.name == top else f" ({error})"
+        raise InputError(f"this expert needs the package {top}{why}: install hydraviper[{extra}].") from None
 
 
 def refuse_pickle(path: Path | str, what: str) -> NoReturn:

@@ -6,6 +6,7 @@ An .npz of ours or a Minari data set; neither runs code when it is read.
 import warnings
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import InputError
-from hydraviper.experts.adapted import INNER, PREFERENCES, WHOLE, flattened, ways
+from hydraviper.experts.adapted import FEATURES, INNER, PREFERENCES, WHOLE, flattened, ways
 from hydraviper.experts.cloning import imitate
 from hydraviper.experts.found import Found, Wanted, contents, needed
 from hydraviper.protocols import offers
@@ -35,7 +36,9 @@ def read(path: Path, wanted: Wanted) -> Found:
     records = _from_npz(path, wanted) if path.is_file() else _from_minari(path)
     shown, inputs = _inputs(path, wanted, records)
     agent, foreign = wanted.game.agents[wanted.agent], offers(wanted.game).foreign
-    actions = records.actions if foreign is None else foreign.numbers(wanted.agent, records.actions)
+    actions = records.actions
+    with suppress(ValueError):  # actions that the environment does not have are refused below
+        actions = actions if foreign is None else foreign.numbers(wanted.agent, actions)
     if len(actions) != len(inputs) or actions.ndim != 1 or not np.isin(actions, range(len(agent.actions))).all():
         raise InputError(
             f"{path} holds {len(inputs)} observations and actions {np.unique(actions)[:9].tolist()} of {agent.name}, "
@@ -137,18 +140,17 @@ def _inputs(path: Path, wanted: Wanted, records: Records) -> tuple[str, np.ndarr
     """What the network is shown, and the recorded observations as just that, [S, I]."""
     foreign, agent = offers(wanted.game).foreign, wanted.game.agents[wanted.agent]
     sizes = ways(foreign, wanted.agent, len(agent.features))
-    for way, array in _readings(wanted, records):
-        for shown, size in sizes.items():
-            if way in (None, shown) and array.shape[1] == size and array.dtype.kind in "fiub":
-                return shown, array.astype(np.float32)
+    for shown, array in _readings(wanted, records):
+        if sizes.get(shown) == array.shape[1] and array.dtype.kind in "fiub":
+            return shown, array.astype(np.float32)
     raise InputError(
         f"the observations of {wanted.name} in {path} do not fit {wanted.game.name}, whose {agent.name} sees "
         f"{len(agent.features)} features: pass records of this game."
     )
 
 
-def _readings(wanted: Wanted, records: Records) -> Iterator[tuple[str | None, np.ndarray]]:
-    """Ways to read recorded observations as numbers [S, I], and what a network is shown that learns from them."""
+def _readings(wanted: Wanted, records: Records) -> Iterator[tuple[str, np.ndarray]]:
+    """What a network may be shown that learns from recorded observations, and these as just that, [S, I]."""
     foreign = offers(wanted.game).foreign
     spaces = [(WHOLE, records.space)] if records.space is not None else []
     if foreign is not None:
@@ -158,8 +160,8 @@ def _readings(wanted: Wanted, records: Records) -> Iterator[tuple[str | None, np
             spaces.append((INNER, own.spaces["observation"]))
     for way, space in spaces:
         try:
-            yield way if foreign is not None else None, flattened(space, records.observations)
+            yield FEATURES if foreign is None else way, flattened(space, records.observations)
         except (TypeError, ValueError, IndexError, KeyError):
             continue  # recorded in another form
     if isinstance(records.observations, np.ndarray):
-        yield None, records.observations.reshape(len(records.observations), -1)
+        yield FEATURES, records.observations.reshape(len(records.observations), -1)

@@ -178,7 +178,7 @@ def _fitted(game: Game, policy: Any, about: Mapping[str, Any], engine: Engine | 
             f"fitted values need the package {error.name}: install hydraviper[train], or choose --values none."
         ) from None
     policy = policy.policy if isinstance(policy, CriticExpert | ValuedPolicy) else policy
-    fit = critics.fit(game, policy, critics.settings_for(game, about), engine, progress)
+    fit = critics.fit(game, policy, critics.settings_for(game, policy, engine=engine), engine, progress)
     explained = min(fit.explained)
     note = (
         f"The expert's values were fitted to {fit.rollouts} rollouts beyond the budget and explain at least "

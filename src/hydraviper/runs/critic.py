@@ -67,13 +67,13 @@ def fit_critics(
         raise InputError(f"fitting critics needs the package {error.name}: install hydraviper[train].") from None
     changes = {"updates": updates, "rollouts": rollouts}
     asked_for = {name: value for name, value in changes.items() if value is not None}
-    settings = critics.settings_for(game, about, seed, **asked_for)
     name = name or str(about.get("algorithm", "expert"))
     path = out or Path(f"{plain(game.name)}-{plain(name)}-critic-{seed}.safetensors")
     check_new_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     journal = path.with_name(path.name + ".rollouts")
     with engine_for(game, workers) as engine:
+        settings = critics.settings_for(game, policy, seed, engine, **asked_for)
         fit = critics.fit(game, policy, settings, _remembered(game, engine, journal), progress)
     quality = {
         "rollouts": fit.rollouts,
