@@ -1,7 +1,7 @@
 """The exported C controllers of a run against its game, second for second: `python -m benchmarks.controllers RUN`.
 
 SUMO plays with the trees in charge. Every second its lights are read. The exported controllers, compiled by gcc, get
-the detector values that the game saw at each choice, and nothing at all in between.
+the detector values that the game saw at each choice, and in between only whether the junction is occupied.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Shown:
     before: str  # the lights that were shown when its controller took over
     lights: list[str]  # [seconds]
     detectors: list[np.ndarray]  # [steps], each float32
+    occupied: list[bool]  # [seconds], whether slow vehicles were inside the junction at the end of each
 
 
 def controllers_of(game: Traffic) -> dict[str, Controller]:
@@ -48,7 +49,7 @@ def shown_by_game(game: Traffic, trees: TreesFile, seed: int = 0) -> list[Shown]
     library, advance = simulation.sumo(), game._advance
     names = [signal.identifier for signal in game.network.signals]
     light_of = library.trafficlight.getRedYellowGreenState
-    shown = [Shown(light_of(name), [], []) for name in names]
+    shown = [Shown(light_of(name), [], [], []) for name in names]
 
     def second_by_second(time: float) -> None:
         now = library.simulation.getTime()
@@ -57,6 +58,8 @@ def shown_by_game(game: Traffic, trees: TreesFile, seed: int = 0) -> list[Shown]
                 one.lights.append(light_of(name))
             now += 1
             advance(now)
+            for i, one in enumerate(shown):
+                one.occupied.append(game._occupied(i, one.lights[-1]))
 
     game._advance = second_by_second
     try:
@@ -82,18 +85,21 @@ class Compiled:
             self._library = ctypes.CDLL(str(Path(folder, "trees.so")))
         self._names = identifiers(agent.name for agent in trees.agents)
 
-    def lights(self, i: int, before: str, detectors: Sequence[np.ndarray], step: int) -> list[str]:
+    def lights(
+        self, i: int, before: str, detectors: Sequence[np.ndarray], step: int, occupied: Sequence[bool]
+    ) -> list[str]:
         """What a signal shows in every second, its detectors told every `step` seconds and NaN in between."""
         start = getattr(self._library, f"{self._names[i]}_start")
         second = getattr(self._library, f"{self._names[i]}_second")
         second.restype = ctypes.c_char_p
         state = (ctypes.c_long * 1024)()  # more than any signal needs
         start(state, before.encode())
-        shown = []
+        shown: list[str] = []
         for given in detectors:
             for number in range(step):
                 values = np.ascontiguousarray(given if number == 0 else np.full_like(given, np.nan), np.float32)
-                shown.append(second(state, values.ctypes.data_as(ctypes.c_void_p)).decode())
+                inside = int(occupied[len(shown) - 1]) if shown else 0  # at the end of the second before
+                shown.append(second(state, values.ctypes.data_as(ctypes.c_void_p), inside).decode())
         return shown
 
 
@@ -113,7 +119,7 @@ def main() -> None:
     wrong = seconds = changes = 0
     for seed in range(asked.episodes):
         for i, one in enumerate(shown_by_game(game, run.trees, seed)):
-            lights = compiled.lights(i, one.before, one.detectors, step)
+            lights = compiled.lights(i, one.before, one.detectors, step, one.occupied)
             seconds += len(lights)
             changes += sum(a != b for a, b in pairwise(lights))
             wrong += sum(ours != theirs for ours, theirs in zip(lights, one.lights, strict=True))

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from hydraviper.engines.local import LocalEngine
     from hydraviper.experts.local_q import LocalQ, LocalQExpert
     from hydraviper.experts.networks import CriticExpert, NetworkExpert
-    from hydraviper.experts.store import load as load_expert
     from hydraviper.experts.store import save as save_expert
     from hydraviper.experts.store import shipped as shipped_expert
+    from hydraviper.experts.worth import expert_from, load_expert
     from hydraviper.games.catalogue import make
+    from hydraviper.games.environments.by_object import from_gymnasium, from_pettingzoo
     from hydraviper.ledger import Ledger
     from hydraviper.profile import Profile
     from hydraviper.protocols import Engine, Expert, Game, Policy, Student
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
     from hydraviper.runs.evaluate import evaluate
     from hydraviper.runs.explain import explain
     from hydraviper.runs.export import export
+    from hydraviper.runs.own_expert import make_expert
     from hydraviper.runs.refine import refine
     from hydraviper.runs.repair import repair
+    from hydraviper.runs.replay import replay
     from hydraviper.runs.run import Run, load_run
     from hydraviper.runs.verify import verify
     from hydraviper.settings import Settings, settings_for
@@ -88,15 +91,20 @@ __all__ = [
     "__version__",
     "distill",
     "evaluate",
+    "expert_from",
     "explain",
     "export",
+    "from_gymnasium",
+    "from_pettingzoo",
     "load_expert",
     "load_run",
     "load_trees",
     "make",
+    "make_expert",
     "play",
     "refine",
     "repair",
+    "replay",
     "save_expert",
     "save_run",
     "save_trees",
@@ -113,8 +121,10 @@ _HOMES = {
     "engines.local": ("LocalEngine",),
     "experts.local_q": ("LocalQ", "LocalQExpert"),
     "experts.networks": ("CriticExpert", "NetworkExpert"),
-    "experts.store": ("load_expert", "save_expert", "shipped_expert"),
+    "experts.store": ("save_expert", "shipped_expert"),
+    "experts.worth": ("expert_from", "load_expert"),
     "games.catalogue": ("make",),
+    "games.environments.by_object": ("from_gymnasium", "from_pettingzoo"),
     "ledger": ("Ledger",),
     "profile": ("Profile",),
     "protocols": ("Engine", "Expert", "Game", "Policy", "Student"),
@@ -125,8 +135,10 @@ _HOMES = {
     "runs.evaluate": ("evaluate",),
     "runs.explain": ("explain",),
     "runs.export": ("export",),
+    "runs.own_expert": ("make_expert",),
     "runs.refine": ("refine",),
     "runs.repair": ("repair",),
+    "runs.replay": ("replay",),
     "runs.run": ("Run", "load_run"),
     "runs.verify": ("verify",),
     "settings": ("Settings", "settings_for"),

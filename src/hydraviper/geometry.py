@@ -54,6 +54,26 @@ class MapSignal:
 
 
 @dataclass(frozen=True)
+class Car:
+    """A vehicle on a road map."""
+
+    position: Point  # the middle of its front
+    angle: float  # degrees clockwise from north in which it drives
+    length: float  # metres
+    speed: float  # metres per second
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A moment of an episode on a road map."""
+
+    seconds: float  # since the episode began
+    cars: tuple[Car, ...]
+    lights: Mapping[str, str]  # lane -> what its signal shows: G or g go, y yellow, r wait
+    outside: int  # vehicles that wait to enter
+
+
+@dataclass(frozen=True)
 class RoadMap:
     """Where roads and signals lie."""
 

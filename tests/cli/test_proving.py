@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hydraviper
+from hydraviper.controllers import Controller, Timing
 from hydraviper.data import Agent
 from hydraviper.games import traffic_facts
 from hydraviper.trees.tree import LEAF, Tree
@@ -112,7 +113,7 @@ def test_boxes_need_no_z3_and_the_rest_says_so(call, monkeypatch):
     def missing():
         raise hydraviper.InputError("needs the package z3-solver")
 
-    monkeypatch.setattr(solver, "_z3", missing)
+    monkeypatch.setattr(solver, "z3_package", missing)
     save_constant_trees(Path("run"))
     Path("p.toml").write_text(OUTSIDE)
     assert call("verify", "run", "p.toml")[0] == 1
@@ -133,7 +134,8 @@ def crossing(action_of_b: int) -> tuple[Scene, Tree]:
     columns = [np.array(v) for v in ([3, LEAF, LEAF], [9.5, 0, 0], [1, LEAF, LEAF], [2, LEAF, LEAF])]
     actions = np.array([0, 0, action_of_b])
     tree = Tree(columns[0], columns[1].astype(np.float32), *columns[2:], actions, np.ones((3, 2)))
-    return Scene((agent,), ((),), (0,), (SERVED,), traffic_facts.knowledge([agent])), tree
+    controller = Controller(("GrG", "rGr"), movements, SERVED, (2, 3, 4), Timing(20, 3, max_red=120), memory=False)
+    return Scene((agent,), ((),), (0,), (SERVED,), traffic_facts.knowledge([agent]), (controller,)), tree
 
 
 @pytest.mark.slow
@@ -143,8 +145,9 @@ def test_a_lone_queue_at_any_signal():
     for action, starving in ((1, False), (0, True)):
         scene, tree = crossing(action)
         obligations = resolve(book, scene)
-        lone, heavy = verify(obligations, {0: tree})
-        assert lone.cases == heavy.cases == 3
+        lone, heavy, whole = verify(obligations, {0: tree})
+        assert lone.cases == heavy.cases == whole.cases == 3
+        assert whole.holds  # whatever the tree does
         assert lone.holds is not starving
         for example in lone.counterexamples:
             seen = dict(zip(scene.agents[0].features, example.observations[0], strict=True))

@@ -27,7 +27,8 @@ def test_a_run_draws_everything(call, street, monkeypatch):
     code, printed, complaint = call("distill", STREET, *budget, *split)
     assert code == 0, complaint
     shown = json.loads(printed)["over_time"]["policies"]
-    assert list(shown) == ["trees", "expert", "fixed time", "longest queue", "max-pressure"]
+    rules = ["fixed time", "longest queue", "max-pressure", "actuated", "delay-based", "Webster's plan"]
+    assert list(shown) == ["trees", "expert", *rules]
     page = Path("run/report.html").read_text()
     for part in ("<h2>The map</h2>", "team 2", "Through the episode", "north is up", "two teams"):
         assert part in page

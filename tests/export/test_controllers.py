@@ -22,7 +22,7 @@ from hydraviper.runs import trust
 from hydraviper.trees.file import TreesFile, save
 from tests.export import structured_text
 from tests.helpers.signals import agent_of, lights_by_hand, random_controller
-from tests.helpers.street import FOLDER, STREET, queue_trees
+from tests.helpers.street import FOLDER, STREET, queue_trees, street_with
 from tests.helpers.trees import MADE, random_tree
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compile the C file with")
@@ -43,14 +43,14 @@ def random_signals() -> tuple[TreesFile, dict[str, Controller]]:
     return TreesFile("signals", {}, agents, trees, MADE), controllers
 
 
-def some_traffic(one: Controller, draws: np.random.Generator, steps: int) -> tuple[str, list[np.ndarray]]:
-    """The lights at the beginning, and queues that stay for a while."""
+def some_traffic(one: Controller, draws: np.random.Generator, steps: int) -> tuple[str, list[np.ndarray], list[bool]]:
+    """The lights at the beginning, queues that stay for a while, and whether somebody is in the junction."""
     before = str(draws.choice([*one.greens, "r" * len(one.links), "y" * len(one.links), one.greens[0][::-1]]))
     queues, told = draws.integers(0, 6, len(one.seen_by) + 1), []
     for _ in range(steps):
         queues = np.where(draws.random(len(queues)) < 0.2, draws.integers(0, 6, len(queues)), queues)
         told.append(queues.astype(np.float32))
-    return before, told
+    return before, told, (draws.random(steps * one.timing.step) < 0.6).tolist()
 
 
 @pytest.fixture(scope="module")
@@ -65,21 +65,21 @@ def compiled(random_signals) -> Compiled:
 def test_c_against_the_state_machine(random_signals, compiled, signal, seed):
     trees, controllers = random_signals
     one = controllers[trees.agents[signal].name]
-    before, told = some_traffic(one, np.random.default_rng(seed), 40)
-    lights, _ = lights_by_hand(one, trees.trees[signal], before, told)
-    assert compiled.lights(signal, before, told, one.timing.step) == lights
+    before, told, occupied = some_traffic(one, np.random.default_rng(seed), 40)
+    lights, _ = lights_by_hand(one, trees.trees[signal], before, told, occupied)
+    assert compiled.lights(signal, before, told, one.timing.step, occupied) == lights
 
 
 def test_the_rules_do_step_in(random_signals):
     """Else the comparison would say little of them."""
     trees, controllers = random_signals
-    held = forced = 0
+    held = forced = cleared = 0
     for tree, one in zip(trees.trees, controllers.values(), strict=True):
-        before, told = some_traffic(one, np.random.default_rng(1), 40)
-        _, control = lights_by_hand(one, tree, before, told)
-        held, forced = held + control.held, forced + control.forced
+        _, control = lights_by_hand(one, tree, *some_traffic(one, np.random.default_rng(1), 40))
+        held, forced, cleared = held + control.held, forced + control.forced, cleared + control.cleared
     assert held > 30
     assert forced > 30
+    assert cleared > 30
 
 
 class Interpreted:
@@ -89,17 +89,18 @@ class Interpreted:
         self._blocks = structured_text.load(to_structured_text_controllers(trees, controllers))
         self._names = [name for name in self._blocks if name.endswith("_control")]
 
-    def lights(self, i: int, before: str, detectors: list[np.ndarray], step: int) -> list[str]:
+    def lights(self, i: int, before: str, detectors: list[np.ndarray], step: int, occupied: list[bool]) -> list[str]:
         """As `Compiled.lights`."""
         block = self._blocks[self._names[i]]
         memory, shown = block.memory(), []
-        _, _, *inputs = block.inputs
+        _, _, _, *inputs = block.inputs
         block_before = [LIGHTS.index(light) for light in before]
         for given_now in detectors:
             for number in range(step):
                 values = given_now if number == 0 else np.full_like(given_now, np.nan)
                 given_all = dict(zip(inputs, values, strict=True))
-                block.call(memory, restart=False, lights_before=block_before, **given_all)
+                inside = bool(shown) and occupied[len(shown) - 1]
+                block.call(memory, restart=False, lights_before=block_before, occupied=inside, **given_all)
                 shown.append("".join(LIGHTS[light] for light in memory["lights"]))
         return shown
 
@@ -109,9 +110,9 @@ def test_structured_text_against_the_state_machine(random_signals):
     trees, controllers = random_signals
     interpreted = Interpreted(trees, controllers)
     for i, (tree, one) in enumerate(zip(trees.trees, controllers.values(), strict=True)):
-        before, told = some_traffic(one, np.random.default_rng(i), 15)
-        lights, _ = lights_by_hand(one, tree, before, told)
-        assert interpreted.lights(i, before, told, one.timing.step) == lights
+        before, told, occupied = some_traffic(one, np.random.default_rng(i), 15)
+        lights, _ = lights_by_hand(one, tree, before, told, occupied)
+        assert interpreted.lights(i, before, told, one.timing.step, occupied) == lights
 
 
 def test_a_block_begins_again_when_it_is_told(random_signals):
@@ -119,7 +120,7 @@ def test_a_block_begins_again_when_it_is_told(random_signals):
     one = controllers["signal-1"]
     block = structured_text.load(to_structured_text_controllers(trees, controllers))["signal_1_control"]
     begun, fresh = block.memory(), block.memory()
-    queues = dict.fromkeys(block.inputs[2:], 3)
+    queues = dict.fromkeys(block.inputs[3:], 3) | {"occupied": False}
     for _ in range(one.timing.step + 2):
         block.call(begun, restart=False, lights_before=[0] * len(one.links), **queues)
     green = [LIGHTS.index(light) for light in one.greens[1]]
@@ -138,18 +139,28 @@ def test_names_of_detectors_that_the_block_uses_itself():
     agent = type(agent)(agent.name, (*agent.features[: one.own], *names), agent.actions)
     tree = random_tree(agent, np.random.default_rng(0), 3)
     trees = TreesFile("names", {}, (agent,), (tree,), MADE)
-    before, told = some_traffic(one, np.random.default_rng(0), 3)
+    before, told, occupied = some_traffic(one, np.random.default_rng(0), 3)
     told = [values[: len(names)] for values in told]
-    lights, _ = lights_by_hand(one, tree, before, told)
-    assert Interpreted(trees, {"signal-1": one}).lights(0, before, told, one.timing.step) == lights
+    lights, _ = lights_by_hand(one, tree, before, told, occupied)
+    assert Interpreted(trees, {"signal-1": one}).lights(0, before, told, one.timing.step, occupied) == lights
 
 
-STEPS = STREET.replace("steps=8,reach=0", "steps=30")
+OFTEN = {"steps": 30, "seconds_per_step": 5, "reach": 200, "demand": 3}
 OPTIONS = (
-    f"{STEPS},reach=0,min_green=5,max_red=63,memory=1",
-    f"{STEPS},yellow=auto,all_red=2,min_green=6,max_red=50,seconds_per_step=5,reach=200",
-    f"{STEPS},reach=0,yellow=0,moving=0",
-    f"{STEPS},detectors=loops,max_red=63",
+    street_with(steps=30, min_green=5, max_red=63, memory=1),
+    street_with(
+        steps=30,
+        yellow="auto",
+        all_red=2,
+        min_green=6,
+        max_red=62,
+        seconds_per_step=5,
+        reach=200,
+        clearance=3,
+        demand=3,
+    ),
+    street_with(steps=30, yellow=0, moving=0),
+    street_with(steps=30, detectors="loops", max_red=63),
 )
 
 
@@ -163,7 +174,8 @@ def test_the_street_second_for_second(spec):
         made = kind(trees, controllers_of(game))
         for i, one in enumerate(shown):
             assert len(set(one.lights)) >= 2  # phases at least
-            assert made.lights(i, one.before, one.detectors, game.options.seconds_per_step) == one.lights
+            step = game.options.seconds_per_step
+            assert made.lights(i, one.before, one.detectors, step, one.occupied) == one.lights
 
 
 def loop_trees(game) -> TreesFile:
@@ -177,12 +189,12 @@ def loop_trees(game) -> TreesFile:
 @pytest.mark.parametrize("name", ["cologne-corridor", "ingolstadt-corridor"])
 def test_an_hour_of_a_corridor_second_for_second(name):
     """`python -m benchmarks.controllers RUN` does the same with the trees of a run."""
-    game = hydraviper.make(f"{name}:reach=200,memory=1,min_green=5,max_red=63,steps=180")
+    game = hydraviper.make(f"{name}:max_red=93,steps=180")
     trees = queue_trees(game)
     compiled = Compiled(trees, controllers_of(game))
     for i, one in enumerate(shown_by_game(game, trees, seed=1)):
         assert len(one.lights) == 3600
-        assert compiled.lights(i, one.before, one.detectors, 20) == one.lights
+        assert compiled.lights(i, one.before, one.detectors, 20, one.occupied) == one.lights
     assert game.measures()["phases forced by max_red"][0] > 0
 
 

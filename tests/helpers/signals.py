@@ -25,17 +25,21 @@ def lights_of(served: np.ndarray) -> list[str]:
 def state_of(control: SignalControl) -> State:
     """All that the rules of safety go by; longer greens than the least one are alike."""
     green_for = min(control._green_for, control.timing.min_green)
-    return control.lights, control._goal, control._until_red, control._until_green, green_for, tuple(control._waited)
+    seconds = control._until_red, control._until_green, control._put_off, green_for
+    return control.lights, control._goal, *seconds, tuple(control._waited)
 
 
 def put(control: SignalControl, state: State) -> None:
     """Bring a controller into a state."""
-    control.lights, control._goal, control._until_red, control._until_green, control._green_for, waited = state
+    control.lights, control._goal, control._until_red, control._until_green, *seconds, waited = state
+    control._put_off, control._green_for = seconds
     control._waited = list(waited)
 
 
-def step(control: SignalControl, choice: int, waiting: tuple[bool, ...], red: list[int]) -> tuple[list[int], int]:
-    """One choice and the seconds until the next.
+def step(
+    control: SignalControl, choice: int, waiting: tuple[bool, ...], red: list[int], occupied: int = 0
+) -> tuple[list[int], int]:
+    """One choice and the seconds until the next; in the first `occupied` of them, vehicles are in the junction.
 
     `red` are the seconds that each movement may have waited at red, at the end of the last step; they are told after
     this step, with the longest of them on the way. Whoever is not seen may come the second after.
@@ -44,10 +48,10 @@ def step(control: SignalControl, choice: int, waiting: tuple[bool, ...], red: li
     red = [0 if not waiting[k] or control.lights[k] == "G" else red[k] for k in range(groups)]
     control.choose(choice, waiting)
     longest = 0
-    for _ in range(control.timing.step):
+    for second in range(control.timing.step):
         red = [0 if control.lights[k] == "G" else red[k] + 1 for k in range(groups)]
         longest = max(longest, *red)
-        control.tick()
+        control.tick(occupied=second < occupied)
     return red, longest
 
 
@@ -64,9 +68,11 @@ def longest_wait(
     seen, left, worst = {first}, [first], 0
     while left and len(seen) < most and worst <= timing.max_red:
         state, red = left.pop()
-        for choice, waiting in itertools.product(range(phases), itertools.product((False, True), repeat=groups)):
+        patterns = itertools.product((False, True), repeat=groups)
+        inside = (0, timing.step) if timing.clearance else (0,)
+        for choice, waiting, occupied in itertools.product(range(phases), patterns, inside):
             put(control, state)
-            after, longest = step(control, choice, waiting, list(red))
+            after, longest = step(control, choice, waiting, list(red), occupied)
             worst = max(worst, longest)
             found = state_of(control), tuple(after)
             if found not in seen:
@@ -80,14 +86,17 @@ def small_signals(draws: np.random.Generator) -> Iterator[tuple[np.ndarray, dict
     while True:
         served = draws.random((draws.integers(2, 5), draws.integers(1, 5))) < 0.45
         served[draws.integers(len(served)), ~served.any(axis=0)] = True
-        ranges = {"step": (2, 6), "yellow": (0, 3), "all_red": (0, 2), "min_green": (0, 8)}
+        ranges = {"step": (2, 6), "yellow": (0, 3), "all_red": (0, 2), "min_green": (0, 8), "clearance": (0, 3)}
         yield served, {name: int(draws.integers(*bounds)) for name, bounds in ranges.items()}
 
 
 def lights_by_hand(
-    controller: Controller, tree: Tree, before: str, detectors: Sequence[np.ndarray]
+    controller: Controller, tree: Tree, before: str, detectors: Sequence[np.ndarray], occupied: Sequence[bool]
 ) -> tuple[list[str], SignalControl]:
-    """What a signal shows in every second with a tree in charge, told its detectors at every choice; its end."""
+    """What a signal shows in every second with a tree in charge, told its detectors at every choice; its end.
+
+    `occupied` tells, at the end of every second, whether vehicles are in the junction.
+    """
     control = SignalControl(controller.greens, controller.served, controller.timing)
     control.take_over(before)
     lights = []
@@ -98,7 +107,7 @@ def lights_by_hand(
         control.choose(int(tree.predict(seen[None])[0]), waiting)
         for _ in range(controller.timing.step):
             lights.append(control.lights)
-            control.tick()
+            control.tick(occupied=bool(occupied[len(lights) - 1]))
     return lights, control
 
 
@@ -110,6 +119,7 @@ def random_controller(draws: np.random.Generator) -> Controller:
     while len(set(greens)) < phases:
         greens = ["".join(row) for row in draws.choice(list("GGgrrrs"), (phases, links))]
     timing = Timing(*(int(draws.integers(*bounds)) for bounds in ((2, 21), (0, 6), (0, 4), (0, 16))))
+    timing = replace(timing, clearance=int(draws.integers(0, 6)))
     if draws.random() < 0.7:
         most = longest_red(designated(served), timing) + int(draws.integers(0, 60))
         timing = replace(timing, max_red=max(most, 1))

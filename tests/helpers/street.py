@@ -17,7 +17,7 @@ from tests.helpers.trees import MADE
 
 FOLDER = Path(__file__).parents[1] / "data" / "street"
 PLAIN = {"steps": 8, "seconds_per_step": 20, "yellow": 3, "reach": 0, "score": "stopped"}
-PLAIN |= dict.fromkeys(("memory", "min_green", "max_red", "clearance"), 0)
+PLAIN |= dict.fromkeys(("memory", "min_green", "max_red", "clearance", "variation"), 0)
 
 
 def street_with(**changes: object) -> str:

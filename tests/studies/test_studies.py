@@ -32,7 +32,7 @@ from tests.helpers.command_line import TINY_STUDY, refuses, snapshot
 pytestmark = pytest.mark.slow
 
 NAVIGATION = ["--games", "cooperative-navigation"]
-COLOGNE = Path(hydraviper.__file__).parent / "experts/trained/cologne-corridor.mplight.safetensors"
+COLOGNE = Path(hydraviper.__file__).parent / "experts/trained/cologne-corridor.safetensors"
 
 
 def scores(folder):
@@ -344,17 +344,17 @@ def _run_into(folder, settings, episodes):
             "distils cooperative-navigation from maddpg, not from mplight",
             ["table1", *NAVIGATION, "--expert", "mplight"],
         ),
-        ("choose among mplight-joint, or pass a file", ["clustering", "--expert", "mplight"]),
+        ("choose among idqn-joint, or pass a file", ["clustering", "--expert", "mplight"]),
         (
             "budgets has no budget 'low' for imitation: choose among high",
             ["budgets", *NAVIGATION, "--algorithms", "imitation", "--budget", "low"],
         ),
         (
-            "is an expert for cologne-corridor by mplight, which is not",
+            "is an expert for cologne-corridor by linear, which is not",
             ["table1", *NAVIGATION, "--expert", COLOGNE],
         ),
         (
-            "is an expert for cologne-corridor by mplight, which is not",
+            "is an expert for cologne-corridor by linear, which is not",
             ["epsilon", "--expert", "maddpg", "--expert", COLOGNE],
         ),
         ("add --check", ["table1", "--sample", "2"]),

@@ -318,6 +318,9 @@ def test_forbidden_features_and_small_trees(navigation, small):
         ("[[property]]\nname = 'p'\nwhen = 'queue * > 2'\nnever = 'go'", "every or some"),
         ("[[property]]\nname = 'p'\nserves = 'queue a'", "there are no signals"),
         ("[[property]]\nname = 'p'\naction = 'go'\nnever = 'go'", "needs one of action"),
+        ("[[property]]\nname = 'p'\nnever_starves = true", "there are no signals"),
+        ("[[property]]\nname = 'p'\nnever_starves = true\nnever = 'go'", "never_starves stands alone"),
+        ("[[property]]\nname = 'p'\nnever_starves = 1", "never_starves"),
     ],
 )
 def test_what_cannot_be_read(text, sentence):

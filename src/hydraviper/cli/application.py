@@ -16,6 +16,10 @@ COMMANDS = {
     ),
     "show": ("showing", "Show trees as text, as a picture (SVG) or as a graph (DOT), with the numbers of their nodes."),
     "map": ("showing", "Draw a road network with its signals numbered (SVG), before anything is trained."),
+    "replay": (
+        "replaying",
+        "Show an episode with the trees in charge: in SUMO's own window, or as a film where there is no screen.",
+    ),
     "export": ("exporting", "Turn trees into code or a model for another machine: the same answers, bit for bit."),
     "verify": (
         "proving",
@@ -43,8 +47,8 @@ def application() -> typer.Typer:
     """An application without commands."""
     app = typer.Typer(
         help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy. Every command "
-        "also knows --debug (where an error came from) and --trust-path (open a file that a run of somebody else "
-        "names).",
+        "also knows --debug (where an error came from), --trust-path (open a file that a run of somebody else names) "
+        "and --trust (run the code that an expert's file holds: pickles are refused without it).",
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,

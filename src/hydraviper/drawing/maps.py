@@ -20,7 +20,7 @@ Place = Callable[[Point], Point]  # metres to the right and up -> pixels to the 
 def draw_map(road_map: RoadMap, teams: Sequence[Team]) -> str:
     """The map as an SVG document; with several teams, each has its colour and its mark."""
     signals = road_map.signals
-    (left, low), (right, high) = _window(road_map)
+    (left, low), (right, high) = window_of(road_map)
     scale = min(_WIDEST / (right - left), _TALLEST / (high - low))
     wide, tall = (right - left) * scale, (high - low) * scale
 
@@ -38,7 +38,7 @@ def draw_map(road_map: RoadMap, teams: Sequence[Team]) -> str:
     return document(width, bottom + _MARGIN, label, inner, moved, _north(below), _scale_bar(scale, below), *legend)
 
 
-def _window(road_map: RoadMap) -> tuple[Point, Point]:
+def window_of(road_map: RoadMap) -> tuple[Point, Point]:
     """The part of the network to show, in metres: the signals with some road around them."""
     xs, ys = zip(*(signal.position for signal in road_map.signals), strict=True)
     air = max(_AROUND, 0.15 * max(max(xs) - min(xs), max(ys) - min(ys)))

@@ -22,7 +22,7 @@ def to_c_controllers(trees: TreesFile, controllers: Mapping[str, Controller]) ->
         "HV_FEATURES": max(len(program.agent.features) for program, _ in with_lights),
         "HV_LONGEST_MEMORY": LONGEST_MEMORY,
     }
-    machine = (resources.files(__package__) / "controller.c").read_text(encoding="utf-8").rstrip()
+    machine = (resources.files("hydraviper.export") / "controller.c").read_text(encoding="utf-8").rstrip()
     largest = "enum { " + ", ".join(f"{name} = {size}" for name, size in sizes.items()) + " };"
     parts = [*c.parts_of(trees, agents), largest, machine, *(_signal(*pair) for pair in with_lights)]
     return "\n\n".join(parts) + "\n"
@@ -36,6 +36,7 @@ def _signal(program: Program, one: Controller) -> str:
         "step": timing.step,
         "yellow": timing.yellow,
         "change": timing.change,
+        "clearance": timing.clearance,
         "min_green": timing.min_green,
         "max_red": timing.max_red,
         "slot": timing.slot,
@@ -46,10 +47,10 @@ def _signal(program: Program, one: Controller) -> str:
         "memory": int(one.memory),
     }
     sizes = [f".{key} = {value}" for key, value in numbers.items()]
-    values = ", ".join(sizes[:6]) + ",\n    " + ", ".join(sizes[6:])
+    values = ", ".join(sizes[:7]) + ",\n    " + ", ".join(sizes[7:])
     tables = ", ".join(f".{key} = {name}_{key}" for key in ("greens", "served", "phase_of", "seen_by", "act"))
     start = f"void {name}_start(hv_signal *signal, const char *lights)"
-    second = f"const char *{name}_second(hv_signal *signal, const float detectors[{len(detectors)}])"
+    second = f"const char *{name}_second(hv_signal *signal, const float detectors[{len(detectors)}], int occupied)"
     return "\n".join(
         [
             f"/* {c.comment(agent.name)}: the whole controller */",
@@ -63,7 +64,7 @@ def _signal(program: Program, one: Controller) -> str:
             _table("int", f"{name}_seen_by", [feature - one.own for feature in one.seen_by]),
             f"static const hv_controller {name}_controller = {{\n    {values},\n    {tables},\n}};",
             f"\n{start}\n{{\n    hv_start(&{name}_controller, signal, lights);\n}}",
-            f"\n{second}\n{{\n    return hv_second(&{name}_controller, signal, detectors);\n}}",
+            f"\n{second}\n{{\n    return hv_second(&{name}_controller, signal, detectors, occupied);\n}}",
         ]
     )
 

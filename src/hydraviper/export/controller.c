@@ -1,10 +1,12 @@
 /*
  * The state machine of every signal, which no tree can break. A tree is asked every `step` seconds. It may not end a
- * green before the minimum green is over, nobody gets green before yellow and all-red are, and a movement with waiting
- * vehicles gets green within the maximum red, whatever the tree asks for.
+ * green before the minimum green is over, nobody gets green before yellow and all-red are, the next green waits for slow
+ * vehicles inside the junction, but not for longer than the clearance, and a movement with waiting vehicles gets green
+ * within the maximum red, whatever the tree asks for.
  *
  * For each signal, call `start` once and `second` once per second; show the lights that it returns for that second.
- * Detectors are read when a tree is asked. Letters of lights: G green, g green that yields, y yellow, r red.
+ * Detectors are read when a tree is asked. `occupied` is not 0 while vehicles whose way in is not green any more are
+ * inside the junction and slow; it is read in the second before a green. Letters of lights: G green, g green that yields, y yellow, r red.
  */
 typedef struct {
     char lights[HV_LINKS + 1];
@@ -13,13 +15,14 @@ typedef struct {
     int goal;                 /* the phase that is green, or becomes green next; -1: none */
     int until_red;            /* seconds of yellow that are left */
     int until_green;          /* seconds of yellow and all-red that are left */
+    int put_off;              /* seconds that this green has waited for the junction to clear */
     int green_for;            /* seconds of green, as far as the minimum green needs them */
     int red_for[HV_PHASES];   /* seconds since each phase was green */
     int waited[HV_MOVEMENTS]; /* seconds that each movement has had vehicles waiting at red */
 } hv_signal;
 
 typedef struct {
-    int step, yellow, change, min_green, max_red, slot; /* seconds; change is yellow and all-red */
+    int step, yellow, change, clearance, min_green, max_red, slot; /* seconds; change is yellow and all-red */
     int links, phases, movements, detectors, memory;
     const char *const *greens;   /* [phases] lights of each phase */
     const unsigned char *served; /* [phases * movements] what each phase lets go */
@@ -61,10 +64,14 @@ static void hv_settle(const hv_controller *c, hv_signal *s)
 }
 
 /* A second has passed. */
-static void hv_tick(const hv_controller *c, hv_signal *s)
+static void hv_tick(const hv_controller *c, hv_signal *s, int occupied)
 {
     int shown, phase, movement;
 
+    if (occupied && s->until_green == 1 && s->put_off < c->clearance) {
+        s->put_off++;
+        s->until_green++;
+    }
     if (s->until_green > 0) {
         s->until_red--;
         s->until_green--;
@@ -116,7 +123,7 @@ static int hv_in_time(const hv_controller *c, const hv_signal *s, int wanted)
             oldest[c->phase_of[movement]] = s->waited[movement];
     }
     for (phase = 0; phase < c->phases; phase++) {
-        due = oldest[phase] + taken + c->change;
+        due = oldest[phase] + taken + c->change + c->clearance;
         for (other = 0; other < c->phases; other++) {
             if (other != phase && oldest[other] >= oldest[phase])
                 due += c->slot;
@@ -159,6 +166,7 @@ static void hv_choose(const hv_controller *c, hv_signal *s, const float *detecto
         s->until_red = c->yellow;
         s->until_green = c->change;
         s->green_for = 0;
+        s->put_off = 0;
     }
     s->goal = phase;
     hv_settle(c, s);
@@ -179,10 +187,10 @@ static void hv_start(const hv_controller *c, hv_signal *s, const char *lights)
     s->green_for = c->min_green;
 }
 
-static const char *hv_second(const hv_controller *c, hv_signal *s, const float *detectors)
+static const char *hv_second(const hv_controller *c, hv_signal *s, const float *detectors, int occupied)
 {
     if (s->started)
-        hv_tick(c, s);
+        hv_tick(c, s, occupied);
     s->started = 1;
     if (s->until_choice == 0) {
         hv_choose(c, s, detectors);

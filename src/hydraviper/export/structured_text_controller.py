@@ -11,12 +11,13 @@ from hydraviper.trees.file import TreesFile
 
 LIGHTS = "rygGsuoO"  # a light's number is its place: red, yellow, green that yields, green; then SUMO's rare ones
 _CONSTANTS = (
-    "links movements last_link last_phase last_movement between yellow change min_green max_red slot longest_memory"
+    "links movements last_link last_phase last_movement between yellow change clearance min_green max_red slot "
+    "longest_memory"
 )
 _TABLES = "greens served phase_of"
-_STATE = "until_choice until_red until_green green_for goal shown wanted urgent longest due"
+_STATE = "until_choice until_red until_green put_off green_for goal shown wanted urgent longest due"
 _COUNTERS = "link phase movement other"
-_OTHERS = "restart started lights lights_before tree alike late red_for waited waiting is_green oldest"
+_OTHERS = "restart occupied started lights lights_before tree alike late red_for waited waiting is_green oldest"
 _OWN = frozenset(" ".join((_CONSTANTS, _TABLES, _STATE, _COUNTERS, _OTHERS)).split())
 
 
@@ -36,13 +37,14 @@ def _block(name: str, program: Program, one: Controller) -> str:
     lines = [_about(program, one), f"FUNCTION_BLOCK {name}", "VAR_INPUT"]
     lines += ["    restart : BOOL; (* begin again, with the lights that are shown *)"]
     lines += [f"    lights_before : {shape}; (* what is shown when it begins *)"]
+    lines += ["    occupied : BOOL; (* slow vehicles whose way in is not green any more are inside the junction *)"]
     detectors = range(one.own, len(words))
     lines += [f"    {words[k]} : REAL; (* {comment(program.agent.features[k])} *)" for k in detectors]
     lines += ["END_VAR", "VAR_OUTPUT", f"    lights : {shape}; (* 0 red, 1 yellow, 2 green that yields, 3 green *)"]
     lines += [f"    (* {k} = {comment(link)} *)" for k, link in enumerate(one.links)]
     lines += ["    goal : INT := -1; (* the phase that is green, or becomes green next; -1: none *)", "END_VAR"]
     lines += [*_constants(one), *_variables(program, one)]
-    machine = (resources.files(__package__) / "controller.st").read_text(encoding="utf-8").rstrip()
+    machine = (resources.files("hydraviper.export") / "controller.st").read_text(encoding="utf-8").rstrip()
     waiting = (f"waiting[{k}] := {words[feature]} > REAL#0.0;" for k, feature in enumerate(one.seen_by))
     machine = machine.replace("{waiting}", "\n".join(f"            {line}" for line in waiting))
     given = (f"{program.inputs[k]} := {value}" for k, value in enumerate(_inputs(one, words)))
@@ -58,7 +60,8 @@ def _about(program: Program, one: Controller) -> str:
         f"{comment(program.agent.name)}: the whole controller. Call it once per second and show its lights meanwhile.",
         f"Detectors are read when the tree is asked, every {one.timing.step} seconds. Whatever it answers: a green",
         f"lasts at least {one.timing.min_green} seconds; before the next one come {one.timing.yellow} of yellow and "
-        f"{one.timing.all_red} of all-red;",
+        f"{one.timing.all_red} of all-red,",
+        f"and at most {one.timing.clearance} more while the junction is occupied;",
         limit if one.timing.max_red else "no red has a limit (max_red = 0).",
     ]
     return "(* " + "\n   ".join(lines) + " *)"
@@ -74,8 +77,9 @@ def _inputs(one: Controller, words: list[str]) -> list[str]:
 
 def _constants(one: Controller) -> list[str]:
     links, phases, movements, timing = len(one.links), len(one.greens), len(one.seen_by), one.timing
-    seconds = (timing.step, timing.yellow, timing.change, timing.min_green, timing.max_red, timing.slot, LONGEST_MEMORY)
-    values = (links, movements, links - 1, phases - 1, movements - 1, *seconds)
+    names = ("step", "yellow", "change", "clearance", "min_green", "max_red", "slot")
+    seconds = (getattr(timing, name) for name in names)
+    values = (links, movements, links - 1, phases - 1, movements - 1, *seconds, LONGEST_MEMORY)
     lines = ["VAR CONSTANT"]
     lines += [f"    {word} : INT := {value};" for word, value in zip(_CONSTANTS.split(), values, strict=True)]
     greens = [LIGHTS.index(light) for green in one.greens for light in green]

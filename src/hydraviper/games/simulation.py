@@ -17,13 +17,33 @@ SYSTEM = "install the missing library, on Debian and Ubuntu by apt install libgl
 
 
 def sumo() -> Any:
-    """The libsumo package, or one sentence that says how to get it."""
+    """The libsumo package, or what plays in its place; or one sentence that says how to get it."""
+    if _instead is not None:
+        return _instead
     try:
         return import_module("libsumo")
     except ModuleNotFoundError:
         raise InputError(f"traffic games need SUMO, which is not installed: run {INSTALL}.") from None
     except ImportError as error:  # its wheel counts on libraries that servers and containers may lack
         raise InputError(f"SUMO is installed but does not load ({error}): {SYSTEM}.") from None
+
+
+_instead: Any = None
+
+
+@contextmanager
+def played_by(library: Any) -> Iterator[None]:
+    """Play meanwhile with something that has the names of libsumo."""
+    global _instead
+    _instead = library
+    try:
+        yield
+    finally:
+        _instead = None
+
+
+class WindowClosedError(JobError):
+    """Somebody closed the window in which an episode was played."""
 
 
 _holder: object | None = None  # whose episode the process's simulation plays
@@ -37,7 +57,7 @@ def load(scenario: Scenario, seed: int, holder: object, extras: Extras | None = 
     copies = {file.opened: str(file.path) for file in scenario.inputs.all_files()}
     _holder = None
     with complaints(f"SUMO rejects {scenario.file}", listen=True, called=copies):
-        if library.simulation.isLoaded():
+        if library.isLoaded():
             library.load(arguments)
         else:
             library.start(["sumo", *arguments])
@@ -65,6 +85,8 @@ def complaints(what: str, listen: bool = False, called: Mapping[str, str] | None
         with _stderr_into(printed) if listen else nullcontext():
             yield
     except (library.TraCIException, library.FatalTraCIError) as error:
+        if _instead is not None and isinstance(error, library.FatalTraCIError):
+            raise WindowClosedError("the window was closed before the episode had ended.") from None
         known = _reasons(printed, str(error)) or "it gives no reason"
         for opened, name in (called or {}).items():
             known = known.replace(opened, name)

@@ -7,7 +7,8 @@ where the group leads to ("pressure from west, left").
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -28,8 +29,10 @@ from hydraviper.games import (
     traffic_facts,
     traffic_options,
     traffic_rules,
+    window,
 )
 from hydraviper.games.delays import Delays
+from hydraviper.games.filming import Camera
 from hydraviper.games.loops import LoopSight
 from hydraviper.games.road_network import RoadNetwork, Signal
 from hydraviper.games.scenario import Extras, Scenario
@@ -37,7 +40,7 @@ from hydraviper.games.sight import FullSight
 from hydraviper.games.signal_control import SignalControl, yellow_for
 from hydraviper.games.streets import StreetDelays
 from hydraviper.games.traffic_options import AUTO, Options
-from hydraviper.geometry import GREEN, Intersection, RoadMap
+from hydraviper.geometry import GREEN, Frame, Intersection, RoadMap
 from hydraviper.protocols import Closely, Drawing, Graph, Offers, Policy, Scoring, Search
 from hydraviper.seeding import fraction, is_practice
 
@@ -54,6 +57,7 @@ FOREMOST = (
     *("vehicles that could not enter", "longest wait, s", "phases forced by max_red", "changes put off by min_green"),
     "changes put off by clearance",
 )
+AROUND = 100.0  # metres that a window shows around the signals
 JAM_MULTIPLE = 3.0  # an episode is jammed if its score is above this many times the best yardstick's median
 
 
@@ -99,13 +103,15 @@ class Traffic:
         self._streets, self._turns = streets.read(self._sumo, signals)
         self._owner = np.array([street.signal for street in self._streets])
         self._watched = False  # whether the next episode is to be followed street by street
+        self._camera: Camera | None = None  # what films the next episode, or the present one
         begin, length = self._sumo.simulation.getTime(), options.steps * options.seconds_per_step
         asked_for = demand.read(scenario, begin, begin + length, options.demand * scenario.scale)
         self._nominal = asked_for.due or 1.0
         self.score = self._scored()
         served = tuple(_served(signal) for signal in signals)
         self._controllers = tuple(map(self._controller, signals))
-        self._controls = self._controlled()  # what cannot be kept is refused before anybody plays
+        slowest = max(self._controllers, key=lambda one: longest_red(one.phase_of, one.timing))
+        SignalControl(slowest.greens, slowest.served, slowest.timing)  # refuses what cannot be kept
         self._plans: list[list[float]] = [[] for _ in signals]
         counts = asked_for.turns(self._sumo)
         for i, signal in enumerate(signals):
@@ -125,9 +131,13 @@ class Traffic:
                 ),
                 foremost=FOREMOST,
             ),
-            Search(tuple(map(_differences, self.agents, signals)), costs=self._costs(), varied=options.variation > 0),
+            Search(
+                tuple(map(_differences, self.agents, signals)),
+                costs=self._costs(),
+                varied=("variation",) if options.variation else (),
+            ),
             Graph(self.network.neighbours, served),
-            Drawing(self._road_map, _intersections(self.agents, signals)),
+            Drawing(self._road_map, _intersections(self.agents, signals), self._film, self._window),
             controllers=self._controllers,
             knowledge=traffic_facts.knowledge(self.agents),
             notes=(*_notes(self.network), *_left_out(scenario)),
@@ -206,6 +216,8 @@ class Traffic:
         if self._loops:
             self._loops.start()
         self._seen = self._sight.look(library)
+        if self._camera is not None:
+            self._camera.begin(library)
         return self._observe()
 
     def _followed(self, library: Any) -> Delays:
@@ -232,6 +244,7 @@ class Traffic:
         done = self._clock >= self.horizon
         if done:
             self._check_demand()
+            self._camera = None
         by_delay = self.options.score == "delay"
         rewards = self._relief(self._by_signal(arisen), done) if by_delay else -self._by_signal(self._delays.stopped)
         return self._observe(), rewards[None], np.array([done])
@@ -355,7 +368,21 @@ class Traffic:
             programs.start(self._sumo, signal, program, self._plans[i], self._controls[i].timing)
         self._runs[i] = program
 
+    def _film(self, take: Callable[[Frame], None], every: int) -> None:
+        self._camera = Camera(take, every)
+
+    def _window(self, agent: str | None) -> AbstractContextManager[None]:
+        """SUMO's own window, with all signals in it or with one in the middle."""
+        places = {own.name: signal.position for own, signal in zip(self.agents, self.network.signals, strict=True)}
+        if agent is not None:
+            return window.opened(around=places[agent])
+        xs, ys = zip(*places.values(), strict=True)
+        return window.opened(((min(xs) - AROUND, min(ys) - AROUND), (max(xs) + AROUND, max(ys) + AROUND)))
+
     def _advance(self, time: float) -> None:
+        if self._camera is not None:
+            self._camera.advance(self._sumo, time, self._delays.note_arrivals)
+            return
         self._sumo.simulationStep(time)
         self._delays.note_arrivals(self._sumo.simulation.getArrivedIDList())
 

@@ -77,7 +77,8 @@ class Options:
 
 
 DEFAULTS = Options()
-OWN_NETWORK = Options(steps=720, seconds_per_step=5, yellow=AUTO)  # for signals on a street; an episode is an hour
+# For signals on a street: an episode is an hour, and no two days are the same.
+OWN_NETWORK = Options(steps=720, seconds_per_step=5, yellow=AUTO, variation=0.2)
 # Records that were written before a parameter existed were played with these.
 BEFORE: Mapping[str, Any] = {
     **{"score": "stopped", "demand": 1.0, "variation": 0.0, "memory": 0, "detectors": "full"},

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hydraviper.data import InputError, Progress
+from hydraviper.data import InputError, Observations, Progress
 from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
 from hydraviper.experts import algorithms, store
 from hydraviper.experts.exploring import Yardstick
@@ -25,10 +25,15 @@ from hydraviper.runs.recipe import subject
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import EXPERT_MINUTES
 
-MINUTES = 6.0  # of training, unless somebody asks for another time
-LEAST, MOST = 20, 1000  # episodes: fewer are not worth their time, more have nothing to add to so small networks
+MINUTES = 6.0  # to make one, unless somebody asks for another time
+LEAST, MOST = 20, 1000  # episodes of a network's training: fewer are not worth their time, more add nothing
 TRIED = 2  # episodes of a trial that tells how long one takes
-TRAINING = 0.85  # of the minutes; in the rest, checkpoints are validated
+# Where signals count queues, weights of a linear rule are tuned instead: an hour of traffic is told apart by few
+# episodes, all of them are rollouts that any engine plays at once, and on a grid of nine signals ten minutes of
+# training a network gave worse experts.
+TUNED = {"episodes_each": 3, "validation": 12}
+LEAST_TUNED = 120  # episodes: two rounds
+WORKING = 0.85  # of the minutes; in the rest, the candidates are validated
 VALIDATED = 10  # episodes of everybody who may become the expert
 FITTED = 40  # rollouts that a rule's values are fitted to
 
@@ -103,9 +108,10 @@ class Maker:
         """Make the expert and save it; `decided` is told for how many episodes it is trained, unless they are given."""
         if not self.minutes and not self._rules:
             raise InputError(f"no rule of {self.game.name} can stand in for an expert: give --expert-minutes to train.")
-        self.tell(self._announced(path))
+        seconds = self._first_rollout()
+        self.tell(self._announced(path, seconds))
         if episodes is None:
-            episodes = self._fitting()
+            episodes = self._fitting(seconds)
             decided(episodes)
         scores = {}
         for done, (name, rule) in enumerate(self._rules.items(), start=1):
@@ -121,9 +127,11 @@ class Maker:
         store.save(expert, path)
         return expert
 
-    @property
+    @cached_property
     def _algorithm(self) -> str:
-        return algorithms.choose(self.game)
+        """Linear rules for signals that count queues; else whatever suits the game."""
+        counts = [any(name.startswith("queue from ") for name in agent.features) for agent in self.game.agents]
+        return "linear" if offers(self.game).graph.served is not None and all(counts) else algorithms.choose(self.game)
 
     @property
     def _seeds(self) -> np.ndarray:
@@ -135,27 +143,41 @@ class Maker:
         start, rules = self.game.reset(self._seeds[:1]), offers(self.game).scoring.yardsticks
         return {name: Yardstick(name, rule) for name, rule in rules.items() if (rule.act(start) >= 0).all()}
 
-    def _announced(self, path: Path) -> str:
+    def _first_rollout(self) -> float:
+        """Seconds that a rollout takes."""
+        policy = next(iter(offers(self.game).scoring.yardsticks.values()), _First(len(self.game.agents)))
+        begun = time.perf_counter()
+        play(self.game, policy, self._seeds[:1])
+        return time.perf_counter() - begun
+
+    def _announced(self, path: Path, seconds: float) -> str:
         """What will be done and how long it takes, judged by a first rollout."""
         learner = [f"{self._algorithm} ({self.minutes:g} minutes of training)"] if self.minutes else []
-        what = (
-            f"No expert is at hand for {self.game.name}: the best of {', '.join([*self._rules, *learner])} is made one"
+        count = VALIDATED * (len(self._rules) + 1) + self.following + (0 if self.minutes else FITTED)
+        minutes = self.minutes + count * seconds / self._workers / 60
+        return (
+            f"No expert is at hand for {self.game.name}: the best of {', '.join([*self._rules, *learner])} becomes "
+            f"{path}. A rollout takes {seconds:.1f} s here, everything about {max(1, round(minutes))} minutes."
         )
-        yardsticks = list(offers(self.game).scoring.yardsticks.values())
-        if not yardsticks:
-            return f"{what} ({path})."
-        begun = time.perf_counter()
-        play(self.game, yardsticks[0], self._seeds[:1])
-        seconds = time.perf_counter() - begun
-        count = VALIDATED * (len(self._rules) + 1) + FITTED + self.following
-        minutes = count * seconds / getattr(self.engine, "workers", 1) / 60 + self.minutes
-        whole = f"A rollout takes {seconds:.1f} s here, all together about {max(1, round(minutes))} minutes."
-        return f"{what} ({path}). {whole}"
 
-    def _fitting(self) -> int:
-        """How many episodes of training fit, by a short trial; none if that is not worth its time."""
+    def _fitting(self, seconds: float) -> int:
+        """How many episodes of training fit; none if that is not worth its time."""
         if not self.minutes:
             return 0
+        tuned = self._algorithm == "linear"
+        pace, least = (seconds / self._workers, LEAST_TUNED) if tuned else (self._trial(), LEAST)
+        episodes = int(WORKING * 60 * self.minutes / pace)
+        if episodes >= least:
+            return min(episodes, MOST)
+        few = f"only {episodes} episodes of training would fit into {self.minutes:g} minutes, and {least} are the least"
+        if not self._rules:
+            self.tell(f"Note: {few}: so many are trained, since no rule can stand in.")
+            return least
+        self.tell(f"Note: {few}: the best rule becomes the expert instead (for more: --expert-minutes).")
+        return 0
+
+    def _trial(self) -> float:
+        """Seconds that an episode of training takes, after the first one."""
         times: list[float] = []
 
         def note(step: str, done: int, of: int) -> None:
@@ -163,21 +185,17 @@ class Maker:
             self.progress("trial", done, of)
 
         self._train(TRIED, note)
-        episodes = int(TRAINING * 60 * self.minutes / (times[-1] - times[-2]))
-        if episodes >= LEAST:
-            return min(episodes, MOST)
-        few = f"only {episodes} episodes of training would fit into {self.minutes:g} minutes"
-        if not self._rules:
-            self.tell(f"Note: {few}, but no rule can stand in for it: {LEAST} are trained.")
-            return LEAST
-        self.tell(f"Note: {few}, too few to be worth it: a rule becomes the expert (more: --expert-minutes).")
-        return 0
+        return times[-1] - times[-2]
+
+    @property
+    def _workers(self) -> int:
+        return getattr(self.engine, "workers", 1)
 
     def _score(self, policy: Policy) -> float:
         return float(self.game.score.of(self.engine.play(policy, self._seeds).returns).mean())
 
     def _train(self, episodes: int, progress: Progress) -> StoredExpert:
-        changes = {"episodes": episodes, "seed": self.seed}
+        changes = {"episodes": episodes, "seed": self.seed, **(TUNED if self._algorithm == "linear" else {})}
         return algorithms.train(self.game, self._algorithm, changes, self.engine, progress).expert
 
     def _valued(self, rule: Yardstick) -> StoredExpert:
@@ -188,3 +206,13 @@ class Maker:
             raise InputError(f"fitting values needs the package {error.name}: install hydraviper[train].") from None
         settings = critics.CriticSettings(seed=self.seed, rollouts=FITTED)
         return local_critics.fit(self.game, rule, settings, self.engine, self.progress).expert
+
+
+@dataclass(frozen=True)
+class _First:
+    """Everybody's first action: stands in where a game has no rule at all."""
+
+    agents: int
+
+    def act(self, observations: Observations) -> np.ndarray:
+        return np.zeros((len(observations[0]), self.agents), np.int64)

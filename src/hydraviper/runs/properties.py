@@ -23,9 +23,10 @@ def constraints_for(game: Game, path: Path | str, settings: Settings) -> Constra
     """The properties of a file, or those that ship, as constraints that trees with these settings can keep."""
     shipped = str(path) == "shipped" and not Path(path).exists()
     properties = None if shipped else book.load(Path(path))
-    if properties is not None and not properties.properties:
-        raise InputError(f"{path} has no property to keep to: write [[property]] (docs/verify.md).")
-    constraints = Constraints(obligations_for(game, properties), "shipped" if properties is None else properties.source)
+    obligations = obligations_for(game, properties).of_trees()
+    if not obligations.names:
+        raise InputError(f"{path} has no property to keep to: write a [[property]] of trees (docs/verify.md).")
+    constraints = Constraints(obligations, "shipped" if properties is None else properties.source)
     derived = offers(game).search.derived if settings.features == "derived" else ()
     constraints.check(settings.depth, settings.most_leaves, dict(enumerate(derived)))
     return constraints

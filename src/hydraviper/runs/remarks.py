@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from hydraviper.data import Agent, StreetRecord
 from hydraviper.drawing.pages.streets import stands_out
+from hydraviper.drawing.pages.words import listed
 from hydraviper.protocols import Game, Student, offers
 from hydraviper.records import Evaluation
 from hydraviper.trees.tree import LEAF, Tree
@@ -32,7 +33,7 @@ def _ignores(agent: Agent, tree: Tree) -> str:
     if all(values[k].own for k in asked):
         return (
             f"The tree of {agent.name} ignores what it sees: it asks only for its own state "
-            f"({_listed([names[k] for k in asked])}), so it merely takes turns."
+            f"({listed([names[k] for k in asked])}), so it merely takes turns."
         )
     return ""
 
@@ -75,9 +76,5 @@ def _long_waits(streets: Sequence[StreetRecord]) -> list[str]:
 
 
 def _sentence(start: str, phases: Phases) -> list[str]:
-    parts = [f"{_listed(names)} of {agent}" for agent, names in phases.items() if names]
+    parts = [f"{listed(names)} of {agent}" for agent, names in phases.items() if names]
     return [f"{start}: {'; '.join(parts)}."] if parts else []
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -20,8 +20,8 @@ from hydraviper.verify.obligations import Obligation, Obligations
 from hydraviper.verify.prover.deadline import Deadline, OutOfTime
 from hydraviper.verify.prover.forms import Formula
 from hydraviper.verify.prover.frames import FrameBuilder
-from hydraviper.verify.prover.proof import encode, find
 from hydraviper.verify.prover.regions import Region, divide
+from hydraviper.verify.prover.search import encode, find
 from hydraviper.verify.world import World
 
 DEEPEST = 40  # questions on a path, when any tree at all would do

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hydraviper.controllers import Controller
 from hydraviper.data import InputError, Knowledge
 from hydraviper.expressions.expression import All
 from hydraviper.expressions.names import matching, nearest, substitute
@@ -47,6 +48,15 @@ class ShapeLimits:
 
 
 @dataclass(frozen=True)
+class Service:
+    """A signal whose controller, tree and state machine together, must serve whoever waits."""
+
+    property: str
+    agent: int
+    controller: Controller
+
+
+@dataclass(frozen=True)
 class Obligations:
     """All that a file of properties demands of the trees of a scene, in a world."""
 
@@ -55,6 +65,7 @@ class Obligations:
     behaviour: tuple[Obligation, ...]
     shapes: tuple[ShapeLimits, ...]
     world: World
+    services: tuple[Service, ...] = ()
 
     def only(self, names: Sequence[str]) -> Obligations:
         """The obligations of some of the properties."""
@@ -63,7 +74,13 @@ class Obligations:
             names=tuple(name for name in self.names if name in names),
             behaviour=tuple(obligation for obligation in self.behaviour if obligation.property in names),
             shapes=tuple(shape for shape in self.shapes if shape.property in names),
+            services=tuple(service for service in self.services if service.property in names),
         )
+
+    def of_trees(self) -> Obligations:
+        """The obligations that trees keep by themselves, without the state machines behind them."""
+        others = {service.property for service in self.services}
+        return self.only([name for name in self.names if name not in others])
 
 
 def obligations_for(
@@ -85,6 +102,7 @@ def resolve(properties: Properties, scene: Scene) -> Obligations:
     world = world_of(scene, knowledge, properties.knowledge)
     behaviour: list[Obligation] = []
     shapes: list[ShapeLimits] = []
+    services: list[Service] = []
     for one in properties.properties:
         try:
             unique: dict[object, Obligation] = {}
@@ -92,10 +110,11 @@ def resolve(properties: Properties, scene: Scene) -> Obligations:
                 unique.setdefault(_unordered(obligation), obligation)
             behaviour += unique.values()
             shapes += _shapes(scene, one)
+            services += _services(scene, one)
         except InputError as error:
             raise InputError(f"property {one.name!r}: {error}") from None
     names = tuple(one.name for one in properties.properties)
-    return Obligations(scene, names, tuple(behaviour), tuple(shapes), world)
+    return Obligations(scene, names, tuple(behaviour), tuple(shapes), world, tuple(services))
 
 
 def _unordered(obligation: Obligation) -> object:
@@ -111,6 +130,15 @@ def _shapes(scene: Scene, one: Property) -> Iterator[ShapeLimits]:
         complaint = f"{scene.agents[i].name} has no feature"
         banned = {names[k] for pattern in one.never_asks for k in matching(pattern, names, complaint)}
         yield ShapeLimits(one.name, i, frozenset(banned), one.most_leaves, one.most_depth)
+
+
+def _services(scene: Scene, one: Property) -> Iterator[Service]:
+    if not one.never_starves:
+        return
+    if isinstance(scene.controllers, str):
+        raise InputError(f"what stands between the trees and the lights is not known: {scene.controllers}.")
+    for i in scene.matching(one.agent, {}):
+        yield Service(one.name, i, scene.controllers[i])
 
 
 def _obligations(scene: Scene, one: Property) -> Iterator[Obligation]:

@@ -15,7 +15,10 @@ VALUES = ("real", "whole", "count", "flag")
 LARGEST = 1e30  # least or most of a domain
 Texts = tuple[str, ...]
 _CLAUSE_KEYS = ("when", "action", "never", "serves")
-_PROPERTY_KEYS = ("name", "for_each", "agent", "agents", "rules", "never_asks", "most_leaves", "most_depth")
+_PROPERTY_KEYS = (
+    *("name", "for_each", "agent", "agents", "rules", "never_asks", "most_leaves", "most_depth"),
+    "never_starves",
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Property:
     never_asks: Texts
     most_leaves: int | None
     most_depth: int | None
+    never_starves: bool = False  # it is about a signal's whole controller: whoever waits gets green within max_red
 
 
 @dataclass(frozen=True)
@@ -119,11 +123,17 @@ def _property(table: Mapping[str, Any], number: int) -> Property:
         never_asks=_texts(table, "never_asks", where),
         most_leaves=_at_least(table, "most_leaves", where, 1),
         most_depth=_at_least(table, "most_depth", where, 0),
+        never_starves=_typed(table, "never_starves", bool, where, False),
     )
     limits_shape = bool(one.never_asks) or one.most_leaves is not None or one.most_depth is not None
+    if one.never_starves:
+        if one.clauses or limits_shape or one.agents or one.for_each:
+            raise InputError(f"{where}: never_starves stands alone: beside it only name and agent are known.")
+        return one
     if not one.clauses and not limits_shape:
         raise InputError(
-            f"{where} demands nothing: give it action, never, serves, never_asks, most_leaves or most_depth."
+            f"{where} demands nothing: give it action, never, serves, never_asks, most_leaves, most_depth or "
+            "never_starves."
         )
     if one.agents:
         _check_joint(one, table, limits_shape, where)

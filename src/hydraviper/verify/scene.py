@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from hydraviper.controllers import Controller
 from hydraviper.data import Agent, Derived, Each, InputError, Knowledge
 from hydraviper.expressions.names import Scope, captured, matches, nearest, substitute
 from hydraviper.protocols import Game, offers
@@ -28,6 +29,8 @@ class Scene:
     distilled: tuple[int, ...]  # the agents that have trees
     served: tuple[np.ndarray, ...] | str  # per agent, which phase serves which movement, bool [A, G]; or why unknown
     knowledge: Knowledge = field(default_factory=Knowledge)  # what the game says about its observations
+    # per agent, the state machine between its choices and its lights; or why they are not known
+    controllers: tuple[Controller, ...] | str = "there are no signals"
 
     @staticmethod
     def of(game: Game) -> Scene:
@@ -36,13 +39,14 @@ class Scene:
         derived = offered.search.derived or ((),) * len(game.agents)
         distilled = tuple(sorted(i for team in game.teams for i in team))
         served = f"{game.name} has no signals" if offered.graph.served is None else offered.graph.served
-        return Scene(game.agents, derived, distilled, served, offered.knowledge)
+        controllers = offered.controllers or f"{game.name} has no signals"
+        return Scene(game.agents, derived, distilled, served, offered.knowledge, controllers)
 
     @staticmethod
     def of_file(trees: TreesFile, reason: str, knowledge: Knowledge) -> Scene:
         """The scene that trees.json describes, where the game itself cannot be made for the given reason."""
         derived = tuple(tree.derived for tree in trees.trees)
-        return Scene(trees.agents, derived, tuple(range(len(trees.agents))), reason, knowledge)
+        return Scene(trees.agents, derived, tuple(range(len(trees.agents))), reason, knowledge, reason)
 
     def with_trees(self, students: Mapping[int, Tree]) -> Scene:
         """The same scene, in which the trees' derived features may be named as well."""

@@ -6,7 +6,7 @@ from math import hypot, isfinite
 
 from hydraviper.data import Estimate
 from hydraviper.drawing.charts import Dot, DotRow, dot_plot, figure, fixed, places, table
-from hydraviper.drawing.pages.words import count
+from hydraviper.drawing.pages.words import count, listed
 from hydraviper.drawing.svg import PALETTE
 from hydraviper.drawing.timeline import time_chart
 from hydraviper.records import Evaluation, Outcome, ScoreRecord
@@ -53,7 +53,7 @@ def _beaten(evaluation: Evaluation, who: str) -> str:
             sides["hardly to be told from"].append(name)
         else:
             sides["better than" if sign * difference.mean < 0 else "worse than"].append(name)
-    told = [f"{how} {', '.join(names)}" for how, names in sides.items() if names]
+    told = [f"{how} {listed(names)}" for how, names in sides.items() if names]
     return f" Episode by episode {who} {'; '.join(told)}." if told else ""
 
 

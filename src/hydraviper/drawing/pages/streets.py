@@ -46,8 +46,8 @@ def _standing_out(rows: Sequence[StreetRecord]) -> str:
     poor = sum(stands_out(street) for street in rows)
     if not poor:
         return f"On no street is the level of service E or F, or a wait longer than {LONG:.0f} s."
-    streets = "street stands out" if poor == 1 else "streets stand out"
-    return f"{poor} of {len(rows)} {streets}: level of service E or F, or a wait longer than {LONG:.0f} s."
+    stand = "stands" if poor == 1 else "stand"
+    return f"{poor} of {len(rows)} streets {stand} out: level of service E or F, or a wait longer than {LONG:.0f} s."
 
 
 def _row(street: StreetRecord, beside: Sequence[str]) -> list[str]:

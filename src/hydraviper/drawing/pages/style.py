@@ -26,11 +26,13 @@ figure svg { display: block; max-width: 100%; height: auto; }
 .tree { border: 1px solid #dfe3e8; border-radius: 8px; padding: 8px; overflow-x: auto; }
 .tree svg { margin: 0 auto; }
 @media screen { .tree.wide { position: relative; left: 50%; transform: translateX(-50%); width: 96vw; } }
+.film { display: grid; grid-template-columns: repeat(3, 1fr); gap: 4px 12px; }
+.film figure { margin: 0; } .film img { display: block; width: 100%; height: auto; border: 1px solid #dfe3e8; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr)); gap: 0 32px; }
 table { border-collapse: collapse; margin: 8px 0 16px; font-variant-numeric: tabular-nums; break-inside: avoid; }
 th, td { text-align: left; padding: 5px 22px 5px 0; border-bottom: 1px solid #e6e9ed; vertical-align: top; }
 thead th { color: #5b6470; font-weight: 600; font-size: 14px; }
-tbody th { font-weight: 500; }
+tbody th { font-weight: 500; min-width: 8em; }
 td.n, th.n { text-align: right; white-space: nowrap; }
 thead th.n { white-space: normal; vertical-align: bottom; }
 td.bad { color: #a1201a; font-weight: 700; background: #fdecea; }

@@ -1,5 +1,7 @@
 """Numbers and answers in words."""
 
+from collections.abc import Sequence
+
 from hydraviper.records import Paired, PropertyPrice
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -9,6 +11,11 @@ def count(number: int, noun: str) -> str:
     """A number in words where it is small, and what it counts."""
     words = _COUNTS[number] if number < len(_COUNTS) else f"{number:,}"
     return f"{words} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names with commas between, and an "and" before the last one."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def duration(seconds: float) -> str:

@@ -66,7 +66,7 @@ def _ask(
     seconds = min(deadline.left, MOST_SECONDS)
     if seconds <= 0:
         raise OutOfTime
-    z3, frame = _z3(), region.frame
+    z3, frame = z3_package(), region.frame
     solver = z3.Solver()
     solver.set("timeout", max(1, int(1000 * seconds)))
     forms = [frame.forms[number] for number in region.forms]
@@ -148,7 +148,8 @@ def _value(z3: Any, model: Any, name: Any) -> float:
     return float(Fraction(value.as_fraction()) if z3.is_rational_value(value) else value.as_long())
 
 
-def _z3() -> Any:
+def z3_package() -> Any:
+    """The package z3, or a sentence that says how to get it."""
     try:
         import z3
     except ImportError:
