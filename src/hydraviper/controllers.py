@@ -19,9 +19,12 @@ class Timing:
     step: int  # between two choices
     yellow: int
     all_red: int = 0  # between yellow and the next green, for those that lose or get green
-    min_green: int = 0
+    min_green: int = 1  # a green that is over before a second has passed is none
     max_red: int = 0  # a movement with waiting vehicles gets green within it; 0: whenever somebody chooses it
     clearance: int = 0  # the next green waits at most so long for vehicles that are still inside the junction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "min_green", max(1, self.min_green))
 
     @property
     def change(self) -> int:

@@ -56,6 +56,19 @@ def test_a_green_waits_for_the_junction_to_clear():
     assert control.cleared == 3
 
 
+def test_a_green_lasts_a_second_even_where_clearing_takes_until_the_next_choice():
+    served = np.array([[False], [True]])
+    control = SignalControl(lights_of(served), served, Timing(step=4, yellow=0, all_red=3, max_red=12, clearance=1))
+    waited = longest = 0
+    for _ in range(20):
+        control.choose(0, [True])
+        for _ in range(4):
+            waited = 0 if control.lights[0] == "G" else waited + 1
+            longest = max(longest, waited)
+            control.tick(occupied=True)
+    assert longest <= 12
+
+
 def test_minimum_green_holds_a_phase():
     control = SignalControl(GREENS, SERVED, Timing(step=5, yellow=3, min_green=6))
     control.choose(1, [False, False])  # whoever takes over need not wait
