@@ -38,7 +38,7 @@ SUMMARY = {
     "yardsticks": {
         "fixed time": {"mean": 39.5, "ci95": 0.7, "median": 38.9, "worst": 42.4, "jammed": 0},
         "max-pressure": {"mean": 22.4, "ci95": 0.6, "median": 21.4, "worst": 22.3, "jammed": 0},
-        "actuated": {"mean": 20.0, "ci95": 0.6, "median": 21.4, "worst": 22.3, "jammed": 0},
+        "actuated": {"mean": 20.0, "ci95": 0.6, "median": 21.4, "worst": 22.3, "jammed": 1, "nearly_jammed": 2},
     },
     "differences": {
         "fixed time": {"mean": -16.9, "ci95": 0.8},
@@ -77,6 +77,7 @@ def test_everybody_beside_the_trees_on_the_same_episodes():
     html = page()
     assert cells(html, "this tree") == ["22.6 ± 0.5", "–", "0 of 30", "172 ± 18"]
     assert cells(html, "fixed time")[:4] == ["39.5 ± 0.7", "-16.9 ± 0.8", "0 of 30", "118 ± 30"]
+    assert cells(html, "actuated")[2] == "1 of 30, 2 nearly"
     assert cells(html, "expert")[:3] == ["23.7 ± 0.6", "-1.1 ± 0.4", "1 of 30"]
     assert "stops per vehicle" in html.partition("Other measures")[2]
     assert "longest wait, s" not in html.partition("Other measures")[2]
