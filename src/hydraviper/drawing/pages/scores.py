@@ -118,7 +118,8 @@ def _against(evaluation: Evaluation, trees: str, foremost: Sequence[str]) -> str
     ]
     words = "± is the 95% interval. "
     if jams and score.jam_threshold is not None:
-        words += f"An episode is jammed if its {score.name} is above {score.jam_threshold:,.1f}, nearly above half of that."
+        limit = f"{score.jam_threshold:,.1f}"
+        words += f"An episode is jammed if its {score.name} is above {limit}, nearly jammed above half of that."
     return f'<p class="soft">{escape(words)}</p>\n{table(heads, rows)}'
 
 
