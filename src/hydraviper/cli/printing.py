@@ -1,5 +1,8 @@
 """Scores as tables for a terminal."""
 
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from hydraviper.cli.common import out
@@ -8,6 +11,7 @@ from hydraviper.drawing.pages.words import without
 from hydraviper.records import ConstraintsRecord, Evaluation, Outcome, Paired, PropertyPrice, Summary
 from hydraviper.runs.evaluate import NEARLY
 
+_NARROW: dict[str, Any] = {"box": SIMPLE_HEAD, "show_edge": False, "padding": (0, 1, 0, 0)}  # fits into 80 columns
 JAMS = {"median": "median", "worst": "worst", "jammed": "jammed", "nearly_jammed": "nearly"}
 
 
@@ -23,10 +27,11 @@ def _print_table(summary: Summary, scores: Evaluation, what: str, trees: bool) -
     score = scores.score
     better = "lower" if score.lower_is_better else "higher"
     unit = f" in {score.unit}" if score.unit else ""
-    out.print(f"\n{what}: {score.name}{unit} ({better} is better), {score.episodes:,} unseen episodes")
+    about = f"{score.name}{unit} ({better} is better), {score.episodes:,} unseen episodes"
+    out.print(f"\n{what}, {summary.algorithm}: {about}")
     jams = JAMS if score.jammed is not None else {}
     paired = ("trees less this",) if scores.differences else ()  # on the same episodes
-    table = Table("policy", "mean ± 95 %", *jams.values(), *paired)
+    table = Table("policy", "mean ± 95 %", *jams.values(), *paired, **_NARROW)
 
     def add(name: str, outcome: Outcome, apart: Estimate | None = None, style: str | None = None) -> None:
         numbers = (getattr(outcome, key) for key in jams)
@@ -35,11 +40,11 @@ def _print_table(summary: Summary, scores: Evaluation, what: str, trees: bool) -
         table.add_row(name, str(outcome), *worst, *difference, style=style)
 
     if trees:
-        add(f"{summary.settings.get('learner', 'tree')}s ({summary.algorithm})", score, style="bold")
+        add(f"{summary.settings.get('learner', 'tree')}s", score, style="bold")
     if scores.expert is not None:
-        add("expert" if trees else f"expert ({summary.algorithm})", scores.expert, scores.difference)
+        add("expert", scores.expert, scores.difference)
     for name, outcome in scores.yardsticks.items():
-        add(f"script: {name}", outcome, scores.differences.get(name))
+        add(name, outcome, scores.differences.get(name))
     out.print(table)
     if (jam := score.jam_threshold) is not None:
         out.print(f"jammed: episodes with a {score.name} above {jam:.1f}; nearly: above {NEARLY * jam:.1f}")

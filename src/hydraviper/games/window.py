@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
-import sys
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
@@ -20,7 +20,7 @@ from hydraviper.geometry import Point
 PROGRAM = "sumo-gui"
 INSTALL = "pip install eclipse-sumo traci"
 MILLISECONDS = 60  # that a second of traffic takes on the screen
-_VIEW, _METRES = "View #0", 200.0  # the only view that SUMO opens; what it shows on each side of a point
+_VIEW, _METRES = "View #0", 90.0  # the only view that SUMO opens; what it shows on each side of a point
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def opened(corners: tuple[Point, Point] | None = None, around: Point | None = No
     """
     program = _program()
     if find_spec("traci") is None:
-        raise InputError(f"a window of SUMO needs the package traci: run {INSTALL}, or pass --out FILE for a video.")
+        raise InputError(f"a window of SUMO needs the package traci: run {INSTALL}, or pass --out FILE for a film.")
     if around is not None:
         (x, y), far = around, _METRES
         corners = (x - far, y - far), (x + far, y + far)
@@ -45,14 +45,19 @@ def opened(corners: tuple[Point, Point] | None = None, around: Point | None = No
 
 
 def _program() -> str:
-    """Where sumo-gui is: beside this Python, in the wheel of eclipse-sumo, or on the path."""
-    beside = Path(sys.executable).with_name(PROGRAM)
+    """Where sumo-gui is: in the wheel of eclipse-sumo, or on the path."""
     wheel = find_spec("sumo")
     inside = [Path(place) / "bin" / PROGRAM for place in (wheel.submodule_search_locations or ())] if wheel else []
-    found = next((str(path) for path in (beside, *inside) if path.is_file()), None) or shutil.which(PROGRAM)
+    found = next((str(path) for path in inside if path.is_file()), None) or shutil.which(PROGRAM)
     if found is None:
-        raise InputError(f"there is no {PROGRAM} here: run {INSTALL}, or pass --out FILE for a video.")
+        raise InputError(f"there is no {PROGRAM} here: run {INSTALL}, or pass --out FILE for a film.")
     return found
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return free.getsockname()[1]
 
 
 class _Window:
@@ -68,8 +73,14 @@ class _Window:
         """Open the window with a scenario; files in the memory of this process are opened by its number."""
         arguments = [argument.replace("/proc/self/", f"/proc/{os.getpid()}/") for argument in command[1:]]
         shown = ["--start", "--quit-on-end", "--delay", str(MILLISECONDS), "--window-size", "1200,900"]
-        with redirect_stdout(io.StringIO()):  # it tells how often it tries to connect
-            self._traci.start([self._program, *arguments, *shown])
+        try:
+            with redirect_stdout(io.StringIO()):  # it tells how often it tries to connect
+                self._traci.start([self._program, *arguments, *shown], port=_free_port())
+        except (self._traci.TraCIException, self._traci.FatalTraCIError):
+            where = os.environ.get("DISPLAY", "none")
+            raise InputError(
+                f"SUMO's window did not open: check the screen (DISPLAY is {where}), or pass --out FILE for a film."
+            ) from None
         self._traci.gui.setSchema(_VIEW, "real world")
         if self._corners is not None:
             (left, low), (right, high) = self._corners

@@ -104,7 +104,7 @@ def _against(evaluation: Evaluation, trees: str, foremost: Sequence[str]) -> str
     rows = []
     for name, outcome in everybody.items():
         row = [trees if name == "trees" else name, written(outcome, digits), _signed(apart.get(name), digits)]
-        row += [f"{outcome.jammed} of {score.episodes:,}"] if jams else []
+        row += [_jams(outcome, score.episodes)] if jams else []
         for measure in measures:
             sides = evaluation.measures[measure]
             row.append(written(sides.get(name), places([one for one in sides.values() if isfinite(one.mean)])))
@@ -118,8 +118,14 @@ def _against(evaluation: Evaluation, trees: str, foremost: Sequence[str]) -> str
     ]
     words = "± is the 95% interval. "
     if jams and score.jam_threshold is not None:
-        words += f"An episode is jammed if its {score.name} is above {score.jam_threshold:,.1f}."
+        limit = f"{score.jam_threshold:,.1f}"
+        words += f"An episode is jammed if its {score.name} is above {limit}, nearly jammed above half of that."
     return f'<p class="soft">{escape(words)}</p>\n{table(heads, rows)}'
+
+
+def _jams(outcome: Outcome, episodes: int) -> str:
+    nearly = f", {outcome.nearly_jammed} nearly" if outcome.nearly_jammed else ""
+    return f"{outcome.jammed} of {episodes:,}{nearly}"
 
 
 def _signed(value: Estimate | None, digits: int) -> str:

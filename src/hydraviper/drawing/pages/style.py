@@ -32,7 +32,8 @@ figure svg { display: block; max-width: 100%; height: auto; }
 table { border-collapse: collapse; margin: 8px 0 16px; font-variant-numeric: tabular-nums; break-inside: avoid; }
 th, td { text-align: left; padding: 5px 22px 5px 0; border-bottom: 1px solid #e6e9ed; vertical-align: top; }
 thead th { color: #5b6470; font-weight: 600; font-size: 14px; }
-tbody th { font-weight: 500; min-width: 8em; }
+tbody th { font-weight: 500; }
+@media (min-width: 900px) { tbody th { white-space: nowrap; } td.n, th.n { padding-right: 16px; } }
 td.n, th.n { text-align: right; white-space: nowrap; }
 thead th.n { white-space: normal; vertical-align: bottom; }
 td.bad { color: #a1201a; font-weight: 700; background: #fdecea; }
