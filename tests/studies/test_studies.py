@@ -32,7 +32,7 @@ from tests.helpers.command_line import TINY_STUDY, refuses, snapshot
 pytestmark = pytest.mark.slow
 
 NAVIGATION = ["--games", "cooperative-navigation"]
-COLOGNE = Path(hydraviper.__file__).parent / "experts/trained/cologne-corridor.mplight.safetensors"
+COLOGNE = Path(hydraviper.__file__).parent / "experts/trained/cologne-corridor.safetensors"
 
 
 def scores(folder):
@@ -350,11 +350,11 @@ def _run_into(folder, settings, episodes):
             ["budgets", *NAVIGATION, "--algorithms", "imitation", "--budget", "low"],
         ),
         (
-            "is an expert for cologne-corridor by mplight, which is not",
+            "which is not asked for here",
             ["table1", *NAVIGATION, "--expert", COLOGNE],
         ),
         (
-            "is an expert for cologne-corridor by mplight, which is not",
+            "which is not asked for here",
             ["epsilon", "--expert", "maddpg", "--expert", COLOGNE],
         ),
         ("add --check", ["table1", "--sample", "2"]),

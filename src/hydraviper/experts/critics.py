@@ -69,6 +69,7 @@ class Fit:
     samples: int  # that were fitted
 
 
+AHEAD, LEAST_AHEAD = 0.1, 20  # how far values look ahead at most: a share of an episode, and steps
 ROUNDS = 20  # calls into which the updates are cut, to show progress
 
 
@@ -160,6 +161,15 @@ def discounted(rewards: np.ndarray, following: np.ndarray, gamma: float) -> np.n
         if following[row] != row:
             returns[row] += gamma * returns[following[row]]
     return returns
+
+
+def longest_discount(horizon: int) -> float:
+    """The largest discount whose values can be learned from, and held against, episodes of so many steps.
+
+    A value looks ahead by 1 / (1 - gamma) steps. If that is most of an episode, the returns that follow depend on how
+    much of the episode is left, which no observation tells.
+    """
+    return 1 - 1 / max(LEAST_AHEAD, AHEAD * horizon)
 
 
 # ------------------------------------------------------------------------------------------------ learning

@@ -67,7 +67,8 @@ def fit_critics(
     except ImportError as error:
         raise InputError(f"fitting critics needs the package {error.name}: install hydraviper[train].") from None
     quick = game.width is None
-    changes: dict[str, Any] = _gamma(about) | ({} if updates is None else {"updates": updates})
+    gamma = min(_gamma(about, critics.CriticSettings.gamma), critics.longest_discount(game.horizon))
+    changes: dict[str, Any] = {"gamma": gamma} | ({} if updates is None else {"updates": updates})
     rollouts = (2000 if quick else 60) if rollouts is None else rollouts
     settings = critics.CriticSettings(seed=seed, rollouts=rollouts, checks=200 if quick else 6, **changes)
     name = name or str(about.get("algorithm", "expert"))
@@ -92,12 +93,12 @@ def fit_critics(
     )
 
 
-def _gamma(about: Mapping[str, Any]) -> dict[str, Any]:
-    """The discount that the policy was trained with, if it says so."""
+def _gamma(about: Mapping[str, Any], usual: float) -> float:
+    """The discount that the policy was trained with, if it says so, else the usual one."""
     settings = about.get("settings", {})
     names = ("gamma", "discount")  # the second in older files
     gamma = next((settings[name] for name in names if name in settings), None) if isinstance(settings, dict) else None
-    return {"gamma": float(gamma)} if isinstance(gamma, int | float) and 0 <= gamma < 1 else {}
+    return float(gamma) if isinstance(gamma, int | float) and 0 <= gamma < 1 else usual
 
 
 def _remembered(game: Game, engine: LocalEngine, journal: Path) -> Engine:
