@@ -2,8 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# Torch, Stable-Baselines3, RLlib and Minari have an environment of their own. TORCH=... chooses another build of torch.
+EXPERTS := .venv-experts
+TORCH ?= torch==2.13.0
+LOCKED := train traffic verify export studies onnx dev
 
-.PHONY: demo test check quick coverage lint style types bench lock clean
+.PHONY: demo test check quick coverage lint style types bench lock clean test-experts
 
 demo: $(READY)
 	@$(BIN)/hydraviper distill cooperative-navigation --budget low --seed 0
@@ -12,6 +16,14 @@ demo: $(READY)
 
 test: lint
 	$(BIN)/python -m pytest
+
+# Experts of other frameworks: their tests, and every example in examples/experts. Minutes, and gigabytes to install.
+test-experts: $(EXPERTS)/.ready
+	$(EXPERTS)/bin/python -m pytest tests/experts tests/test_expert_examples.py -rs
+
+# `make example-sb3` (torch, onnx, rllib, function, rollouts) trains a small policy and distils it into a report.
+example-%: $(EXPERTS)/.ready
+	$(EXPERTS)/bin/python examples/experts/from_$*.py
 
 # All tests again, and how many of the package's branches they take. Apart from `test`, as it costs 40 % more time.
 coverage: $(READY)
@@ -38,9 +50,9 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.traffic
 
-# Pins every package of every extra by hash, without any registry's address.
+# Pins every package of every extra but the heavy ones by hash, without any registry's address.
 lock:
-	$(BIN)/uv pip compile -q pyproject.toml --all-extras --generate-hashes --no-header --universal --python-version 3.11 -o requirements.lock
+	$(BIN)/uv pip compile -q pyproject.toml $(LOCKED:%=--extra %) --generate-hashes --no-header --universal --python-version 3.11 -o requirements.lock
 
 # Installs by the lock, then compiles the kernels once so that the first run is as quick as the next.
 $(READY): requirements.lock pyproject.toml
@@ -53,5 +65,14 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -m hydraviper.warmup
 	@touch $@
 
+# By pip, which finds a CPU build of torch where one lies; uv would take the one with CUDA.
+$(EXPERTS)/.ready: pyproject.toml
+	@test -x $(EXPERTS)/bin/python || $(PYTHON) -m venv $(EXPERTS)
+	@echo "Installing torch and other people's frameworks into $(EXPERTS) ..."
+	@$(EXPERTS)/bin/pip install --quiet --disable-pip-version-check "$(TORCH)"
+	@$(EXPERTS)/bin/pip install --quiet --disable-pip-version-check -e ".[sb3,torch,onnx,rllib,minari,train]" \
+		onnx onnxscript gymnasium pettingzoo mpe2 pytest hypothesis
+	@touch $@
+
 clean:
-	rm -rf .venv runs
+	rm -rf .venv $(EXPERTS) runs

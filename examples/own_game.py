@@ -2,9 +2,12 @@
 
 Two lifts serve a queue each. An agent sees how many people wait at its floor and at the other one; it can rest,
 serve a few quickly or serve many slowly. The expert is a rule written by hand, with a value for joint actions.
+
+The command line takes both by name, from the folder of this file:
+
+    hydraviper distill python:own_game:Lifts --expert python:own_game:Dispatcher
 """
 
-import itertools
 from typing import ClassVar
 
 import numpy as np
@@ -74,18 +77,11 @@ class Dispatcher:
         cost = left.sum(axis=1) + np.array([0.0, 0.5, 2.5])[actions].sum(axis=1)
         return np.repeat(-cost[:, None], 2, axis=1)
 
-    def worst_team_q(self, observations, actions, team, judges=None):
-        """The least value over the team's joint actions, by trying them all."""
-        worst = np.full(len(actions), np.inf)
-        for choice in itertools.product(range(3), repeat=len(team)):
-            played = actions.copy()
-            played[:, list(team)] = choice
-            worst = np.minimum(worst, self.q(observations, played)[:, list(judges or team)].mean(axis=1))
-        return worst
 
-
-game, expert = Lifts(), Dispatcher()
-settings = hydraviper.Settings(train_budget=40, valid_budget=60, iterations=10, rollouts_per_iteration=20, depth=2)
-result = hydraviper.distill(game, expert, settings)
-scores = hydraviper.evaluate(result, episodes=200)
-print(f"{game.score.name}: trees {scores.score:.1f}, expert {scores.expert:.1f}")
+if __name__ == "__main__":
+    game = Lifts()
+    expert = hydraviper.expert_from(game, Dispatcher())  # finds a team's worst joint action by trying all of them
+    settings = hydraviper.Settings(train_budget=40, valid_budget=60, iterations=10, rollouts_per_iteration=20, depth=2)
+    result = hydraviper.distill(game, expert, settings)
+    scores = hydraviper.evaluate(result, episodes=200)
+    print(f"{game.score.name}: trees {scores.score:.1f}, expert {scores.expert:.1f}")

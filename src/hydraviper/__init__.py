@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from hydraviper.engines.local import LocalEngine
     from hydraviper.experts.local_q import LocalQ, LocalQExpert
     from hydraviper.experts.networks import CriticExpert, NetworkExpert
-    from hydraviper.experts.store import load as load_expert
     from hydraviper.experts.store import save as save_expert
     from hydraviper.experts.store import shipped as shipped_expert
+    from hydraviper.experts.worth import expert_from, load_expert
     from hydraviper.games.catalogue import make
+    from hydraviper.games.environments.by_object import from_gymnasium, from_pettingzoo
     from hydraviper.ledger import Ledger
     from hydraviper.profile import Profile
     from hydraviper.protocols import Engine, Expert, Game, Policy, Student
@@ -90,8 +91,11 @@ __all__ = [
     "__version__",
     "distill",
     "evaluate",
+    "expert_from",
     "explain",
     "export",
+    "from_gymnasium",
+    "from_pettingzoo",
     "load_expert",
     "load_run",
     "load_trees",
@@ -117,8 +121,10 @@ _HOMES = {
     "engines.local": ("LocalEngine",),
     "experts.local_q": ("LocalQ", "LocalQExpert"),
     "experts.networks": ("CriticExpert", "NetworkExpert"),
-    "experts.store": ("load_expert", "save_expert", "shipped_expert"),
+    "experts.store": ("save_expert", "shipped_expert"),
+    "experts.worth": ("expert_from", "load_expert"),
     "games.catalogue": ("make",),
+    "games.environments.by_object": ("from_gymnasium", "from_pettingzoo"),
     "ledger": ("Ledger",),
     "profile": ("Profile",),
     "protocols": ("Engine", "Expert", "Game", "Policy", "Student"),

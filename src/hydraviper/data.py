@@ -217,13 +217,16 @@ class Rollouts:
     rewards: np.ndarray | None = None  # [S, N], kept with the observations
     # [E, T] the score of each step, if the game has a clock; not a number after an episode's end
     trace: np.ndarray | None = None
+    acting: np.ndarray | None = None  # bool [S, N] whose actions counted, kept with the observations; None: everybody's
+    cut: np.ndarray | None = None  # bool [E] ended by a time limit, not by the game itself; see `ended`
 
     def __post_init__(self) -> None:
-        shapes = {"returns": self.returns, "trace": self.trace, **self.measures}
+        shapes = {"returns": self.returns, "trace": self.trace, "cut": self.cut, **self.measures}
         wrong = [name for name, array in shapes.items() if array is not None and len(array) != self.episodes]
         samples = int(self.lengths.sum())
         rows = {
             "rewards": self.rewards,
+            "acting": self.acting,
             **{f"observations {i}": seen for i, seen in enumerate(self.observations or ())},
         }
         wrong += [name for name, array in rows.items() if array is not None and len(array) != samples]
@@ -244,16 +247,42 @@ class Rollouts:
         if parts[0].observations is not None:
             columns = zip(*(part.observations or () for part in parts), strict=True)
             observations = tuple(np.concatenate(column) for column in columns)
-        traces = [part.trace for part in parts if part.trace is not None]
-        paid = [part.rewards for part in parts if part.rewards is not None]
+
+        def joined(name: str) -> np.ndarray | None:
+            arrays = [getattr(part, name) for part in parts]
+            return None if any(array is None for array in arrays) else np.concatenate(arrays)
+
         return Rollouts(
             returns=np.concatenate([part.returns for part in parts]),
             lengths=np.concatenate([part.lengths for part in parts]),
             observations=observations,
             measures={name: np.concatenate([part.measures[name] for part in parts]) for name in parts[0].measures},
-            trace=np.concatenate(traces) if traces else None,
-            rewards=np.concatenate(paid) if len(paid) == len(parts) else None,
+            **{name: joined(name) for name in ("trace", "rewards", "acting", "cut")},
         )
+
+    def each(self) -> Iterator[Rollouts]:
+        """The episodes one by one."""
+        ends = np.cumsum(self.lengths)
+        for k, (start, end) in enumerate(zip(ends - self.lengths, ends, strict=True)):
+            rows, own = slice(start, end), slice(k, k + 1)
+            yield Rollouts(
+                self.returns[own],
+                self.lengths[own],
+                None if self.observations is None else tuple(seen[rows] for seen in self.observations),
+                {name: values[own] for name, values in self.measures.items()},
+                None if self.rewards is None else self.rewards[rows],
+                None if self.trace is None else self.trace[own],
+                None if self.acting is None else self.acting[rows],
+                None if self.cut is None else self.cut[own],
+            )
+
+    def moments(self, agent: int) -> np.ndarray:
+        """The rows in which an agent's action counted, bool [S]."""
+        return np.ones(int(self.lengths.sum()), bool) if self.acting is None else self.acting[:, agent]
+
+    def ended(self, horizon: int) -> np.ndarray:
+        """Which episodes the game ended and no time limit, bool [E]; if it does not tell: those before the horizon."""
+        return self.lengths < horizon if self.cut is None else ~self.cut
 
 
 class Estimate(Struct, frozen=True):

@@ -41,14 +41,26 @@ class Dataset:
         self.first_rows = 0  # how many rows came with the first rollouts, the warm-up
         self._observations = [GrowingArray((size,), np.float32) for size in features]
         self._actions = GrowingArray((len(features),), np.int64)
+        self._acting: GrowingArray | None = None
         self._weights: GrowingArray | None = None
         self.scratch: dict[str, Any] = {}  # what a step keeps between iterations (binned features)
 
     def __len__(self) -> int:
         return len(self._actions.array)
 
-    def extend(self, observations: Observations, actions: np.ndarray, episodes: int) -> None:
-        """Add the samples of some episodes, labelled with the expert's actions [S, N]."""
+    def extend(
+        self, observations: Observations, actions: np.ndarray, episodes: int, acting: np.ndarray | None = None
+    ) -> None:
+        """Add the samples of some episodes, labelled with the expert's actions [S, N].
+
+        With `acting`, bool [S, N]: only those in which the action of somebody of the team counted.
+        """
+        if acting is not None:
+            members = acting[:, self.team]
+            rows = members.any(axis=1)
+            observations, actions = [seen[rows] for seen in observations], actions[rows]
+            self._acting = self._acting or GrowingArray((len(self.team),), np.bool_)
+            self._acting.append(members[rows])
         self.episodes += episodes
         self.first_rows = self.first_rows or len(actions)
         for rows, new in zip(self._observations, observations, strict=True):
@@ -60,6 +72,21 @@ class Dataset:
         if self._weights is None:
             self._weights = GrowingArray((weights.shape[1],), np.float64)
         self._weights.append(weights)
+
+    def counted(self, counts: np.ndarray) -> np.ndarray:
+        """Counts of samples [A, S] without those in which a member's action did not count.
+
+        A member of whom nothing is left takes each of its samples once.
+        """
+        if self._acting is None:
+            return counts
+        acting = self._acting.array.T
+        kept = counts * acting
+        alone = ~kept.any(axis=1) & acting.any(axis=1)
+        kept[alone] = acting[alone]
+        return np.where(
+            np.any(kept, axis=1, keepdims=True), kept, counts
+        )  # who never acts learns something all the same
 
     @property
     def observations(self) -> list[np.ndarray]:

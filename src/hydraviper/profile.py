@@ -1,12 +1,12 @@
 """A policy profile: students for some agents, the expert for everybody else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hydraviper.data import Observations
-from hydraviper.protocols import Expert, Student
+from hydraviper.protocols import Expert, SeededPolicy, Student
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,11 @@ class Profile:
 
     expert: Expert
     students: Mapping[int, Student] = field(default_factory=dict)  # agent -> student
+
+    def begin(self, seeds: np.ndarray) -> "Profile":
+        """The profile for the episodes of these seeds (uint64 [B]): an expert may depend on them."""
+        expert = self.expert
+        return replace(self, expert=expert.begin(seeds)) if isinstance(expert, SeededPolicy) else self
 
     def act(self, observations: Observations) -> np.ndarray:
         """One action per episode and agent, [B, N]."""

@@ -223,6 +223,36 @@ class Drawing:
     film: Callable[[Callable[[Frame], None], int], None] | None = None
     # While it is open, episodes are played in a window: all of it, or the surroundings of an agent, by its name.
     window: Callable[[str | None], AbstractContextManager[None]] | None = None
+    # (policy, seed, count) -> pictures of an episode that the policy plays, each with its step: RGB uint8 [H, W, 3].
+    pictures: Callable[[Policy, int, int], list[tuple[int, np.ndarray]]] | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Read by the loop that plays: how the episodes of a batch stand after a step or a reset."""
+
+    acting: np.ndarray  # bool [B, N] whose actions count in the next step: who has not left, or whose turn it is
+    cut: np.ndarray  # bool [B] ended by a time limit, not by the game itself
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Read by experts from elsewhere: a game that is another package's environment, in that environment's own terms.
+
+    All of it can be sent to another process, as policies are that hold it.
+    """
+
+    agents: tuple[str, ...]  # the environment's own names, in the order of the game's agents
+    observation_spaces: tuple[Any, ...]  # per agent, the environment's own (a gymnasium.spaces.Space)
+    action_spaces: tuple[Any, ...]  # the same; the game numbers their actions from 0
+    masked: tuple[bool, ...]  # per agent, whether the environment says which actions are allowed
+    # (agent, features [B, F_i]) -> observations in the environment's own structure, one array [B, ...] per Box,
+    # Discrete, MultiDiscrete or MultiBinary space, in dicts and tuples as the space nests them.
+    unflatten: Callable[[int, np.ndarray], Any]
+    # (agent, features [B, F_i]) -> the actions that are allowed, bool [B, A]; all of them where nothing is masked.
+    allowed: Callable[[int, np.ndarray], np.ndarray]
+    # (agent, actions of the environment's own action space [B] or [B, K]) -> the game's actions, int64 [B].
+    numbers: Callable[[int, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -243,6 +273,9 @@ class Offers:
     before: Mapping[str, Any] = field(default_factory=dict)
     decisive: tuple[str, ...] = ()  # parameters that change what is seen or paid: an expert must share them
     programs: int = 1  # actions -1, -2, ... leave an agent to one of so many programs of the game's own
+    standing: Callable[[], Standing] | None = None  # None: everybody always acts, and only the horizon is a time limit
+    foreign: Foreign | None = None  # for a game that is an environment of another package
+    again: Callable[[], Game] | None = None  # makes a game again that has no name; it can be sent to another process
     compiled: bool = False  # its steps release the interpreter lock, so that threads are enough to play in parallel
 
 
@@ -252,6 +285,14 @@ def offers(game: Game) -> Offers:
 
 
 _NOTHING = Offers()
+
+
+def spec_of(name: str, parameters: Mapping[str, Any]) -> str:
+    """A game's name with its parameters, as people write it: `cooperative-navigation:agents=4`."""
+    options = ",".join(f"{key}={value}" for key, value in parameters.items())
+    if not options:
+        return name
+    return f"{name}{',' if ':' in name else ':'}{options}"
 
 
 def check_game(game: Game) -> None:

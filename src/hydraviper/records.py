@@ -224,7 +224,10 @@ class ExpertReference(Record, frozen=True, kw_only=True):
     """An expert by its hash, and by its file if it does not ship; one in the run's own folder by its name."""
 
     hash: str  # empty until it is made
-    file: str | None
+    file: str | None  # a path, in the run's folder if it is not a whole one, or the name of an expert from elsewhere
+    name: str | None = None  # as the user named an expert from elsewhere
+    contents: dict[str, str] = {}  # the hash of each file that such an expert was made from
+    values: str | None = None  # how its actions were valued: fitted, policy or none; null: as it values them itself
     made: Making | None = None  # by the run itself
 
 

@@ -8,7 +8,7 @@ import pytest
 import hydraviper
 from hydraviper.games import catalogue, streets
 from hydraviper.rollout import Watched
-from tests.helpers.street import FOLDER, STREET
+from tests.helpers.street import street_with
 
 SEEDS = np.arange(2, dtype=np.uint64)
 
@@ -20,7 +20,7 @@ def longest(game):
 @pytest.mark.slow
 @pytest.mark.parametrize("score", ["delay", "stopped"])
 def test_watching_changes_nothing_else(score):
-    game = hydraviper.make(f"{STREET},score={score}")
+    game = hydraviper.make(street_with(score=score))
     plain, watched = (hydraviper.play(game, policy, SEEDS) for policy in (longest(game), Watched(longest(game))))
     again = hydraviper.play(game, longest(game), SEEDS)
     assert (plain.returns == watched.returns).all()
@@ -49,7 +49,7 @@ def test_a_starved_street_is_seen():
         def act(self, observations):
             return np.zeros((len(observations[0]), len(observations)), int)
 
-    game = hydraviper.make(f"traffic:{FOLDER / 'street.sumocfg'},steps=60")
+    game = hydraviper.make(street_with(steps=60))
     played = _watched(game, Stubborn())
     table = game.offers.scoring.closely.streets(played.measures)
     starved = [one for one in table if one.level_of_service == "F"]

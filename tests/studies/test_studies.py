@@ -344,17 +344,17 @@ def _run_into(folder, settings, episodes):
             "distils cooperative-navigation from maddpg, not from mplight",
             ["table1", *NAVIGATION, "--expert", "mplight"],
         ),
-        ("choose among mplight-joint, or pass a file", ["clustering", "--expert", "mplight"]),
+        ("choose among idqn-joint, or pass a file", ["clustering", "--expert", "mplight"]),
         (
             "budgets has no budget 'low' for imitation: choose among high",
             ["budgets", *NAVIGATION, "--algorithms", "imitation", "--budget", "low"],
         ),
         (
-            "which is not asked for here",
+            "is an expert for cologne-corridor by linear, which is not",
             ["table1", *NAVIGATION, "--expert", COLOGNE],
         ),
         (
-            "which is not asked for here",
+            "is an expert for cologne-corridor by linear, which is not",
             ["epsilon", "--expert", "maddpg", "--expert", COLOGNE],
         ),
         ("add --check", ["table1", "--sample", "2"]),

@@ -326,7 +326,7 @@ class Crossing:
 
 
 def test_signals_are_proved_again():
-    game: Any = hydraviper.make("ingolstadt-corridor")
+    game: Any = hydraviper.make("ingolstadt-corridor:memory=0")
     draw = np.random.default_rng(4)
     students = {}
     for i, agent in enumerate(game.agents):

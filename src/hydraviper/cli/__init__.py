@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 __all__ = ["main"]
-EVERYWHERE = ("--debug", "--trust-path")  # options of every command
+EVERYWHERE = ("--debug", "--trust-path", "--trust")  # options of every command
 
 
 def main() -> None:

@@ -47,8 +47,8 @@ def application() -> typer.Typer:
     """An application without commands."""
     app = typer.Typer(
         help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy. Every command "
-        "also knows --debug (where an error came from) and --trust-path (open a file that a run of somebody else "
-        "names).",
+        "also knows --debug (where an error came from), --trust-path (open a file that a run of somebody else names) "
+        "and --trust (run the code that an expert's file holds: pickles are refused without it).",
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,

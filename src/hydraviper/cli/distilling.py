@@ -8,10 +8,12 @@ import typer
 
 from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import command_line, open_run, out, progress_bar, tell
+from hydraviper.cli.common import command_line, open_run, out, progress_bar, tell, trusted
 from hydraviper.cli.options import number
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
+from hydraviper.experts.worth import AnyExpert
+from hydraviper.protocols import Game
 from hydraviper.records import Making, encode
 from hydraviper.runs import compare as comparison
 from hydraviper.runs import distil as runs
@@ -20,12 +22,10 @@ from hydraviper.runs.folder import point_to_latest
 from hydraviper.runs.opening import (
     engine_for,
     episodes_for,
-    expert_named,
+    expert_for,
     file_of,
-    game_and_expert,
     game_named,
     is_at_hand,
-    noted,
     variant_named,
 )
 from hydraviper.runs.own_expert import MINUTES, check_makeable
@@ -87,7 +87,8 @@ def distill(
     constraints: ConstraintsFile = None,
     prices: Price = "each",
     refine: Refine = 0.0,
-    expert_name: options.ExpertFile = None,
+    expert_name: options.ExpertName = None,
+    values: options.Values = None,
     expert_minutes: ExpertMinutes = MINUTES,
     engine_name: EngineName = "local",
     workers: options.Workers = options.CORES,
@@ -97,20 +98,20 @@ def distill(
 ) -> None:
     """Distill an expert into small trees, score them on unseen episodes and write a report."""
     game = game_named(spec)
-    if is_at_hand(game, expert_name):
-        expert = noted(game, expert_named(game, expert_name, workers), tell)
+    if engine_name != "local":
+        raise InputError(f"there is no engine {engine_name!r}: choose local.")
+    if values is not None or is_at_hand(game, expert_name):
+        expert = _expert(game, expert_name, values, workers, as_json)
     else:
         check_makeable(game)
         expert = Making(minutes=expert_minutes)
-    if engine_name != "local":
-        raise InputError(f"there is no engine {engine_name!r}: choose local.")
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
     changes |= {"most_leaves": leaves, "features": features, "seed": seed, "partition": partition, "teams": teams}
     changes |= {"max_joint_actions": max_joint_actions, "learner": learner, "selection": selection}
     changes |= {"ucb_scale": ucb_scale, "drop_quantile": drop_quantile, "refine_seconds": refine}
     settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
     keeping = None if constraints is None else constraints_for(game, constraints, settings)
-    plan = runs.Plan(game, expert, variant_named(algorithm), settings, file_of(expert_name), keeping, prices)
+    plan = runs.Plan(game, expert, variant_named(algorithm), settings, file_of(expert_name, expert), keeping, prices)
     count, command = episodes_for(game, episodes), command_line()
     with (
         runs.claimed(plan.recipe, out_folder) as folder,
@@ -122,13 +123,20 @@ def distill(
     print(encode(summary)) if as_json else print_summary(summary)
 
 
+def _expert(game: Game, name: str | None, values: str | None, workers: int, as_json: bool) -> AnyExpert:
+    """The expert that is named or ships."""
+    more = {"values": values, "trust_code": trusted()}
+    with progress_bar(as_json) as show:
+        return expert_for(game, name, workers=workers, tell=tell, progress=show, **more)
+
+
 @app.command()
 def evaluate(
     run: options.RunPath,
     episodes: options.Episodes = None,
     seed: options.Seed = 0,
     demand: Demand = "",
-    expert: options.ExpertFile = None,
+    expert: options.ExpertName = None,
     workers: options.Workers = options.CORES,
     as_json: options.AsJson = False,
 ) -> None:
@@ -162,14 +170,16 @@ def compare(
     learner: Learner = Settings.learner,
     selection: Selection = Settings.selection,
     drop_quantile: DropQuantile = Settings.drop_quantile,
-    expert_name: options.ExpertFile = None,
+    expert_name: options.ExpertName = None,
+    values: options.Values = None,
     workers: options.Workers = options.CORES,
     episodes: options.Episodes = None,
     out_file: Table = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare algorithms side by side, with intervals over seeds."""
-    game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)
+    game = game_named(spec)
+    expert = _expert(game, expert_name, values, workers, as_json)
     variants = [variant_named(name.strip()) for name in algorithms.split(",")]
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
     changes |= {"features": features, "learner": learner, "selection": selection, "drop_quantile": drop_quantile}

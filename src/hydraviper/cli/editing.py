@@ -53,7 +53,7 @@ def edit(
     dry_run: DryRun = False,
     episodes: ComparedOn = None,
     seed: options.Seed = 0,
-    expert: options.ExpertFile = None,
+    expert: options.ExpertName = None,
     workers: options.Workers = options.CORES,
     out_folder: Out = None,
     as_json: options.AsJson = False,

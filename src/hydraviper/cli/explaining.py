@@ -29,7 +29,7 @@ def explain(
     episode: Annotated[int | None, number("--episode", PLACE, "Instead: an episode of `evaluate`, from 0 ...")] = None,
     step: Annotated[int | None, number("--step", PLACE, "... and the step of it, from 0.")] = None,
     seed: options.Seed = 0,
-    expert: options.ExpertFile = None,
+    expert: options.ExpertName = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say why a tree answers as it does: the path in words, how sure it is, and the smallest change that flips it."""

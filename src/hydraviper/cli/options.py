@@ -39,7 +39,18 @@ Features = Annotated[
 Episodes = Annotated[
     int | None, number("--episodes", EPISODES, "Unseen episodes to score on; default: what suits the game.")
 ]
-ExpertFile = Annotated[
-    Path | None,
-    typer.Option("--expert", help="A file made by `train`, or a name (idqn, mplight, ...) for one that ships."),
+ExpertName = Annotated[
+    str | None,
+    typer.Option(
+        "--expert",
+        help="A file made by `train`, the name of one that ships (idqn, mplight, ...), or one from elsewhere: "
+        "sb3:FILE.zip, torch:FILE, onnx:FILE, rllib:DIR, rollouts:FILE, python:MODULE:NAME, or AGENT=... for each.",
+    ),
+]
+Values = Annotated[
+    str | None,
+    typer.Option(
+        help="What an expert's actions are worth: fitted (by playing), policy (its log-probabilities) or none; "
+        "default: what it says itself."
+    ),
 ]

@@ -60,7 +60,7 @@ def repair(
     properties: PropertiesFile = None,
     depth: Depth = None,
     episodes: options.Episodes = None,
-    expert: options.ExpertFile = None,
+    expert: options.ExpertName = None,
     workers: options.Workers = options.CORES,
     out_folder: Out = None,
     as_json: options.AsJson = False,

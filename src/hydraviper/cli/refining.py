@@ -34,7 +34,7 @@ def refine(
     depth: Depth = None,
     leaves: options.Leaves = None,
     seed: options.Seed = 0,
-    expert: options.ExpertFile = None,
+    expert: options.ExpertName = None,
     workers: options.Workers = options.CORES,
     episodes: options.Episodes = None,
     out_folder: Out = None,
@@ -45,7 +45,7 @@ def refine(
     settings = RefineSettings(
         seconds=seconds, rollouts=rollouts, features=features or "plain", seed=seed, depth=depth, leaves=leaves
     )
-    where = {"out": out_folder, "expert_file": file_of(expert), "command": command_line()}
+    where = {"out": out_folder, "expert_file": file_of(expert, saved.expert), "command": command_line()}
     with progress_bar(as_json) as show:
         refined = refining.refine(saved, settings, episodes=episodes, progress=show, **where)
     folder, summary = refined.saved

@@ -19,7 +19,7 @@ def replay(
     agent: Annotated[str | None, typer.Option(help="One signal and its surroundings; default: all.")] = None,
     episode: Annotated[int, number("--episode", PLACE, "An episode of `evaluate`, from 0.")] = 0,
     seed: options.Seed = 0,
-    expert: options.ExpertFile = None,
+    expert: options.ExpertName = None,
     out_file: Annotated[
         Path | None, typer.Option("--out", help="Write a film instead: FILE.gif, or by ffmpeg FILE.mp4 or FILE.webm.")
     ] = None,

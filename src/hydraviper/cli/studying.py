@@ -19,7 +19,7 @@ from hydraviper.cli.options import number
 from hydraviper.data import InputError
 from hydraviper.runs.folder import as_input_error
 from hydraviper.settings import SAMPLE, SEEDS, STUDY_SCALE, WORKERS
-from hydraviper.studies import catalogue, expert_files, results
+from hydraviper.studies import catalogue, expert_files, own, results
 from hydraviper.studies.check import Checked, recheck
 from hydraviper.studies.conduct import Call, Outcome, conduct
 from hydraviper.studies.planning import Wanted, plan
@@ -29,7 +29,9 @@ from hydraviper.studies.tables import told
 PLACES = ("--out", "--adopt", "--figures")  # folders of one machine, of no use to who reads a result elsewhere
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(catalogue.STUDIES)}.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help=f"One of {', '.join(catalogue.STUDIES)}; or FILE.toml, one of your own.")
+]
 Games = Annotated[str | None, typer.Option(help="Games with commas between; default: all of the study.")]
 Seeds = Annotated[int, number("--seeds", SEEDS, "How many seeds each, from 0.")]
 Algorithms = Annotated[str | None, typer.Option(help="Algorithms with commas between; default: all.")]
@@ -78,7 +80,7 @@ def study(
     as_json: options.AsJson = False,
 ) -> None:
     """Make a table or figure of the paper, with the published numbers beside; call again to continue."""
-    chosen = catalogue.study_named(name)
+    chosen, own_experts = own.read(Path(name)) if own.is_file(name) else (catalogue.study_named(name), {})
     folder = out_folder or Path("results") / chosen.name
     with as_input_error(folder):
         results.check(chosen.name, folder)
@@ -91,7 +93,8 @@ def study(
             raise InputError(f"{source} is no folder: pass one with runs or with results of a study to --adopt.")
     names, files = expert_files.chosen(chosen, expert or ())
     wanted = Wanted(seeds, _names(games), _names(algorithms), _names(budget), scale, names or None)
-    call = Call(chosen, folder, plan(chosen, wanted, files), files, workers, scale)
+    cells, files = plan(chosen, wanted, files, own_experts), {**own_experts, **files}
+    call = Call(chosen, folder, cells, files, workers, scale)
     if check:
         _check(call, 4 if sample is None else sample, as_json)
     else:

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from hydraviper.cli import options
 from hydraviper.cli.application import app
-from hydraviper.cli.common import out, progress_bar, tell
+from hydraviper.cli.common import out, progress_bar, tell, trusted
 from hydraviper.cli.options import number
 from hydraviper.records import encode
 from hydraviper.runs.critic import CriticReport, fit_critics, policy_named
@@ -18,7 +18,7 @@ from hydraviper.settings import CRITIC_ROLLOUTS, UPDATES
 @app.command()
 def critic(
     spec: options.GameName,
-    expert_name: options.ExpertFile = None,
+    expert_name: options.ExpertName = None,
     yardstick: Annotated[
         str | None, typer.Option(help="Fit to one of the game's own rules instead, by its name in `evaluate`.")
     ] = None,
@@ -32,7 +32,7 @@ def critic(
     as_json: options.AsJson = False,
 ) -> None:
     """Fit joint critics to an expert or a rule, so that it can be split into teams and weighed as one."""
-    game, policy = policy_named(spec, expert_name, yardstick, workers=workers, tell=tell)
+    game, policy = policy_named(spec, expert_name, yardstick, workers=workers, tell=tell, trust_code=trusted())
     with progress_bar(as_json) as show:
         report = fit_critics(
             game,

@@ -14,6 +14,7 @@ import numpy as np
 from hydraviper.data import Rollouts, naming
 
 _MAGIC = b"ROLL"
+OPTIONAL = ("rewards", "trace", "acting", "cut")  # arrays that not all rollouts have
 _HEAD = struct.Struct("<4s32sQI")  # magic, key, length and checksum of what follows
 
 
@@ -73,8 +74,7 @@ def encode_rollouts(rollouts: Rollouts, seconds: float = 0.0) -> bytes:
     arrays = {"returns": rollouts.returns, "lengths": rollouts.lengths, "names": np.array(list(rollouts.measures), str)}
     arrays |= {f"measure.{k}": values for k, values in enumerate(rollouts.measures.values())}
     arrays |= {f"seen.{i}": seen for i, seen in enumerate(rollouts.observations or ())}
-    optional = {"rewards": rollouts.rewards, "trace": rollouts.trace}
-    arrays |= {name: values for name, values in optional.items() if values is not None}
+    arrays |= {name: values for name in OPTIONAL if (values := getattr(rollouts, name)) is not None}
     arrays["seconds"] = np.array(seconds)
     file = io.BytesIO()
     np.savez_compressed(file, allow_pickle=False, **arrays)
@@ -86,6 +86,6 @@ def decode_rollouts(content: bytes) -> tuple[Rollouts, float]:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         seen = tuple(arrays[f"seen.{i}"] for i in range(sum(name.startswith("seen.") for name in arrays.files)))
         measures = {str(name): arrays[f"measure.{k}"] for k, name in enumerate(arrays["names"])}
-        rewards, trace = (arrays[name] if name in arrays.files else None for name in ("rewards", "trace"))
+        optional = {name: arrays[name] for name in OPTIONAL if name in arrays.files}
         seconds = float(arrays["seconds"]) if "seconds" in arrays.files else 0.0  # a journal of an older version
-        return Rollouts(arrays["returns"], arrays["lengths"], seen or None, measures, rewards, trace), seconds
+        return Rollouts(arrays["returns"], arrays["lengths"], seen or None, measures, **optional), seconds

@@ -50,9 +50,13 @@ class LocalEngine:
         return self._run(*pieces)
 
     def _cut(self, seeds: np.ndarray) -> list[np.ndarray]:
-        if self.workers == 1 or len(seeds) == 0:
-            return [seeds]
+        return [seeds] if self.workers == 1 or len(seeds) == 0 else self.parts(seeds)
+
+    def parts(self, seeds: np.ndarray) -> list[np.ndarray]:
+        """Seeds [E] as pieces of work: as many as are stepped at once, or fewer so that every worker has some."""
         size = min(CHUNK, self._game.width or CHUNK)
+        if not self._compiled:
+            size = max(1, min(size, -(-len(seeds) // self.workers)))
         return [seeds[start : start + size] for start in range(0, len(seeds), size)]
 
     def _run(self, *groups: list[Work]) -> list[Rollouts]:

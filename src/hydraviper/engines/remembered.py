@@ -8,6 +8,7 @@ bit.
 import hashlib
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -18,6 +19,7 @@ from hydraviper.engines.journal import Journal, decode_rollouts, encode_rollouts
 from hydraviper.engines.workers import Done, Work
 from hydraviper.protocols import Engine, Policy
 
+QUICK = 0.02  # seconds: rollouts that take less are played again as quickly as they are read
 PLAYED_AGAIN = 4  # rollouts of a run that are played once more, to see whether seeds repeat
 
 
@@ -30,13 +32,17 @@ class PiecewiseEngine(Engine, Protocol):
         """How many games it plays at once."""
         ...
 
+    def parts(self, seeds: np.ndarray) -> list[np.ndarray]:
+        """Seeds [E] as pieces of work."""
+        ...
+
     def each(self, pieces: Sequence[Work], done: Done | None = None) -> list[Rollouts]:
         """Play pieces of work."""
         ...
 
 
 class RememberedEngine:
-    """Answers from a journal; what is not in it, another engine plays, one rollout per piece of work."""
+    """Answers from a journal; what is not in it, another engine plays."""
 
     def __init__(
         self,
@@ -46,12 +52,15 @@ class RememberedEngine:
         digest: Callable[[Policy], str],
         charge: Callable[[float], None] = lambda seconds: None,
         others: Sequence[Path] = (),
+        least_seconds: float = 0.0,
     ) -> None:
         """`charge` is called once with the seconds of every rollout that was played before this engine was made.
 
-        `others` are journals of finished runs; they are only read.
+        `others` are journals of finished runs; they are only read. Rollouts that take fewer than `least_seconds` are
+        not written down: they are played again as quickly.
         """
         self._engine, self._subject, self._digest, self._charge = engine, subject, digest, charge
+        self._least_seconds = least_seconds
         self._journal = Journal(path)
         self._others = [Journal(other) for other in others]
         self.workers = engine.workers
@@ -71,35 +80,49 @@ class RememberedEngine:
         return self._answer([(policy, part, False) for policy, part in zip(policies, seeds, strict=True)])
 
     def _answer(self, groups: Sequence[Work]) -> list[Rollouts]:
-        answers: list[list[Rollouts | None]] = []
-        missing: list[tuple[int, int]] = []  # group, episode
         names = [self._digest(policy) for policy, _, _ in groups]
-        for group, (name, (_, seeds, record)) in enumerate(zip(names, groups, strict=True)):
-            answers.append([self._recall(name, int(seed), record) for seed in seeds])
-            missing += [(group, episode) for episode, one in enumerate(answers[-1]) if one is None]
-        self.remembered += sum(map(len, answers)) - len(missing)
-
+        answers = [
+            {int(seed): self._recall(name, int(seed), record) for seed in seeds}
+            for name, (_, seeds, record) in zip(names, groups, strict=True)
+        ]
+        pieces: list[Work] = []
+        owners: list[int] = []  # the group of each piece
+        for group, (policy, seeds, record) in enumerate(groups):
+            missing = np.array(
+                [seed for seed in dict.fromkeys(seeds.tolist()) if answers[group][seed] is None], np.uint64
+            )
+            parts = self._engine.parts(missing) if len(missing) else []
+            pieces += [(policy, part, record) for part in parts]
+            owners += [group] * len(parts)
+        self.remembered += sum(map(len, answers)) - sum(len(seeds) for _, seeds, _ in pieces)
         last = time.perf_counter()
 
         def remember(number: int, rollouts: Rollouts) -> None:
             nonlocal last
-            group, episode = missing[number]
-            _, seeds, record = groups[group]
-            before, last = last, time.perf_counter()  # with several workers, its share of the time that passed
-            key = self._key(names[group], int(seeds[episode]), record)
-            self._journal.write(key, encode_rollouts(rollouts, last - before))
-            answers[group][episode] = rollouts
-            self.played += 1
-            if len(self._samples) < PLAYED_AGAIN:
-                self._samples.append((pieces[number], rollouts))
+            before, last = last, time.perf_counter()  # with several workers, their share of the time that passed
+            self._remember(names[owners[number]], pieces[number], rollouts, last - before, answers[owners[number]])
 
-        pieces = [(groups[g][0], groups[g][1][e : e + 1], groups[g][2]) for g, e in missing]
-        if missing:
+        if pieces:
             self._engine.each(pieces, remember)
         return [
-            Rollouts.join([one for one in played if one is not None]) if played else self._engine.play(*work)
-            for played, work in zip(answers, groups, strict=True)
+            Rollouts.join([one for seed in work[1].tolist() if (one := found[seed]) is not None])
+            if found
+            else self._engine.play(*work)
+            for found, work in zip(answers, groups, strict=True)
         ]
+
+    def _remember(
+        self, name: str, work: Work, rollouts: Rollouts, seconds: float, answers: dict[int, Rollouts | None]
+    ) -> None:
+        """Write down what was played, episode by episode."""
+        policy, seeds, record = work
+        for seed, one in zip(seeds.tolist(), rollouts.each(), strict=True):
+            if seconds / len(seeds) >= self._least_seconds:
+                self._journal.write(self._key(name, seed, record), encode_rollouts(one, seconds / len(seeds)))
+            answers[seed] = one
+            if len(self._samples) < PLAYED_AGAIN:
+                self._samples.append(((policy, np.array([seed], np.uint64), record), one))
+        self.played += len(seeds)
 
     def play_again(self) -> tuple[int, int]:
         """Play the first few rollouts once more: how many came out differently, and of how many."""
@@ -119,7 +142,7 @@ class RememberedEngine:
             self._not_charged.remove(key)
             self._charge(seconds)
             self.borrowed += journal is not self._journal
-        return whole if record else Rollouts(whole.returns, whole.lengths, measures=whole.measures, trace=whole.trace)
+        return whole if record else replace(whole, observations=None, rewards=None, acting=None)
 
     def _key(self, name: str, seed: int, record: bool) -> bytes:
         return hashlib.sha256(f"{self._subject}\n{name}\n{seed}\n{record}".encode()).digest()

@@ -25,7 +25,7 @@ from hydraviper.experts.learner import Learned, Optimizer, learn
 from hydraviper.experts.local_q import LocalQExpert
 from hydraviper.experts.networks import CriticExpert, NetworkExpert
 from hydraviper.experts.training import head
-from hydraviper.protocols import Engine, Expert, Game, Policy
+from hydraviper.protocols import Engine, Expert, Game, Policy, offers
 from hydraviper.rollout import play
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 
@@ -57,6 +57,24 @@ class CriticSettings:
             raise InputError(f"gamma must be at least 0 and less than 1, not {self.gamma}.")
 
 
+def settings_for(
+    game: Game, policy: Policy, seed: int = 0, engine: Engine | None = None, **changes: Any
+) -> CriticSettings:
+    """Settings that suit a game, with the policy's own discount, if it says so and episodes are long enough for it."""
+    if game.width is None:
+        changes = {"rollouts": 2000, "checks": 200, **changes}
+    elif offers(game).foreign is not None:  # whose episodes may end long before their horizon
+        seeds = rollout_seeds(seed, Purpose.EXPERT_VALIDATION, 2, TIMED)
+        steps = (play(game, policy, seeds) if engine is None else engine.play(policy, seeds)).lengths.mean()
+        changes = {"rollouts": int(np.clip(ENOUGH_STEPS / steps, 60, 2000)), "checks": 20, **changes}
+    settings = getattr(policy, "about", {}).get("settings", {})
+    names = ("gamma", "discount")  # the second in older files
+    gamma = next((settings[name] for name in names if name in settings), None) if isinstance(settings, dict) else None
+    if isinstance(gamma, int | float) and 0 <= gamma < 1:
+        changes["gamma"] = min(float(gamma), longest_discount(game.horizon))
+    return CriticSettings(seed=seed, **changes)
+
+
 @dataclass(frozen=True)
 class Fit:
     """A policy with critics, and how good they are; per agent [N]."""
@@ -70,6 +88,8 @@ class Fit:
 
 
 AHEAD, LEAST_AHEAD = 0.1, 20  # how far values look ahead at most: a share of an episode, and steps
+ENOUGH_STEPS = 50_000  # of an environment of another package
+TIMED = 8  # rollouts that tell how long its episodes are
 ROUNDS = 20  # calls into which the updates are cut, to show progress
 
 
@@ -128,7 +148,7 @@ def gather(game: Game, policy: Policy, settings: CriticSettings, play_on: PlayOn
     episode = np.repeat(np.arange(played.episodes), played.lengths)
     wanted = checked(game, policy.act(played.observations))
     over = np.zeros(len(index), bool)
-    over[ends] = played.lengths < game.horizon
+    over[ends] = played.ended(game.horizon)
     last = np.isin(index, ends)
     return Samples(
         played.observations,

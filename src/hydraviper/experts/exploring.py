@@ -1,13 +1,13 @@
-"""Wrappers of a policy: one that takes some actions at random, and a game's yardstick by its name."""
+"""Policies that act at random, sometimes or always, and a game's yardstick by its name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hydraviper.data import InputError, Observations
-from hydraviper.protocols import Policy
+from hydraviper.protocols import Foreign, Policy
 from hydraviper.seeding import GOLDEN, mix
 
 
@@ -53,6 +53,49 @@ class _Explorer:
         wanted = self._exploring.policy.act(observations)
         self._step += 1
         return self._exploring.changed(wanted, self._seeds, np.full(len(wanted), self._step - 1))
+
+
+@dataclass(frozen=True)
+class RandomQ:
+    """An agent that acts at random, as values of its actions: 1 for the one that it takes, 0 for all others.
+
+    The episode's seed and the step decide; where nobody plays, what it sees.
+    """
+
+    agent: int
+    features: int
+    actions: int
+    foreign: Foreign | None = None  # the environment, if the game is one of another package
+    seeds: np.ndarray | None = None  # uint64 [B] of the episodes that are played
+    clock: list[int] = field(default_factory=lambda: [0])  # steps so far
+
+    @property
+    def digest(self) -> str:
+        """Tells this policy from others."""
+        return f"random {self.agent}"
+
+    def begin(self, seeds: np.ndarray) -> RandomQ:
+        """The same in the episodes of these seeds."""
+        return replace(self, seeds=np.asarray(seeds, np.uint64), clock=[0])
+
+    def values(self, observations: np.ndarray) -> np.ndarray:
+        """1 for the action that it takes, 0 for all others, [B, F] -> [B, A]."""
+        with np.errstate(over="ignore"):
+            moments = self._moments(observations) + GOLDEN * np.uint64(self.agent + 1)
+            drawn = mix(mix(moments)[:, None] + GOLDEN * np.arange(1, self.actions + 1, dtype=np.uint64))
+        if self.foreign is not None and self.foreign.masked[self.agent]:
+            drawn = np.where(self.foreign.allowed(self.agent, observations), drawn, np.uint64(0))
+        return np.eye(self.actions)[drawn.argmax(axis=1)]
+
+    def _moments(self, observations: np.ndarray) -> np.ndarray:
+        """A number for every row that no other moment of any episode has, uint64 [B]."""
+        if self.seeds is not None:
+            self.clock[0] += 1
+            return mix(self.seeds + GOLDEN * np.uint64(self.clock[0]))
+        moments = np.zeros(len(observations), np.uint64)
+        for column in np.ascontiguousarray(observations, np.float32).view(np.uint32).astype(np.uint64).T:
+            moments = mix(moments + column + GOLDEN)
+        return moments
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ The mean of local values is least where each of them is least, so the worst join
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -30,6 +30,15 @@ class LocalQ(Protocol):
 
     def values(self, observations: np.ndarray) -> np.ndarray:
         """The value of every action, [B, F] -> [B, A]; a row never depends on the other rows."""
+        ...
+
+
+@runtime_checkable
+class BeginsQ(Protocol):
+    """A Q-function that depends on the episode's seed: that of an agent that acts at random."""
+
+    def begin(self, seeds: np.ndarray) -> LocalQ:
+        """The Q-function for the episodes of these seeds (uint64 [B])."""
         ...
 
 
@@ -74,6 +83,11 @@ class LocalQExpert:
     def action_counts(self) -> tuple[int, ...]:
         """Actions of each agent."""
         return tuple(q.actions for q in self.q_functions)
+
+    def begin(self, seeds: np.ndarray) -> "LocalQExpert":
+        """The expert for the episodes of these seeds (uint64 [B]): only agents that act at random depend on them."""
+        begun = tuple(q.begin(seeds) if isinstance(q, BeginsQ) else q for q in self.q_functions)
+        return replace(self, q_functions=begun)
 
     def act(self, observations: Observations, agents: Team | None = None) -> np.ndarray:
         """Everybody's greedy action, [B, N], the first of equals; with `agents`, only theirs."""

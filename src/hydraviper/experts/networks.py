@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from hydraviper.data import InputError, Observations, Team
 from hydraviper.kernels import networks as kernels
-from hydraviper.protocols import Policy
+from hydraviper.protocols import Policy, SeededPolicy
 
 BLOCK_VALUES = 32_768  # joint values per piece of work; no row's result depends on it
 MOST_JOINT_ACTIONS = 1_000_000  # of a team, to look for the worst one
@@ -139,6 +139,10 @@ class CriticExpert(JointValues):
     action_counts: tuple[int, ...]  # actions of each agent
     about: Mapping[str, object] = field(default_factory=dict)  # game, how it was made, how well it fits
     workers: int = 1  # threads for the critics; the results do not depend on it
+
+    def begin(self, seeds: np.ndarray) -> "CriticExpert":
+        """The expert for the episodes of these seeds (uint64 [B]): a policy may depend on them."""
+        return replace(self, policy=self.policy.begin(seeds)) if isinstance(self.policy, SeededPolicy) else self
 
     def act(self, observations: Observations, agents: Team | None = None) -> np.ndarray:
         """The policy's actions, [B, N]."""

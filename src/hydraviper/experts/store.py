@@ -14,18 +14,20 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from hydraviper.data import InputError
+from hydraviper.experts import chain_files
 from hydraviper.experts.exploring import Exploring, Yardstick
 from hydraviper.experts.frap import SHAPES, FrapNetwork, FrapQ
 from hydraviper.experts.local_q import LocalQExpert, NetworkQ
 from hydraviper.experts.networks import CriticExpert, Network, NetworkExpert
 from hydraviper.profile import Profile
-from hydraviper.protocols import Game, Policy, Student, offers
+from hydraviper.protocols import Game, Policy, Student, offers, spec_of
 from hydraviper.rollout import Watched
 from hydraviper.trees.file import write_whole
 from hydraviper.trees.tree import Tree
 
 FORMAT = "hydraviper-expert-1"
 JOINT, LOCAL, FRAP = "actors-and-critics", "local-networks", "frap"  # kinds of files; one that names none is JOINT
+CHAINS = "chains"  # networks from elsewhere
 CRITICS, YARDSTICK = "policy-and-critics", "yardstick"  # fitted critics, and one kind of policy that they may be for
 VALUED = "yardstick-and-local-values"
 
@@ -38,8 +40,9 @@ def to_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
         return _critic_arrays(expert)
     if isinstance(expert, LocalQExpert) and isinstance(expert.policy, Yardstick):
         return {**_network_arrays(expert), "policy.name": _letters(expert.policy.name)}
-    if kind_of(expert) == FRAP:
-        return _frap_arrays(expert)
+    kind = kind_of(expert)
+    if isinstance(expert, LocalQExpert) and kind in (FRAP, CHAINS):
+        return _frap_arrays(expert) if kind == FRAP else chain_files.to_arrays(expert)
     return _network_arrays(expert)
 
 
@@ -77,7 +80,7 @@ def critics_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, An
     """A policy with fitted critics from its arrays."""
     inner = {name.removeprefix("policy."): array for name, array in arrays.items() if name.startswith("policy.")}
     kind = _text(arrays["policy-kind"])
-    if kind not in (LOCAL, FRAP, YARDSTICK):
+    if kind not in (LOCAL, FRAP, CHAINS, YARDSTICK):
         raise InputError(f"the file's policy is of the unknown kind {kind!r}: update hydraviper.")
     policy = Yardstick(_text(inner["name"])) if kind == YARDSTICK else KINDS[kind](inner, about.get("policy", {}))
     features, actions = (tuple(arrays[name].tolist()) for name in ("features", "actions"))
@@ -93,6 +96,7 @@ KINDS: dict[str, Callable[[Mapping[str, np.ndarray], Mapping[str, Any]], StoredE
     JOINT: from_arrays,
     LOCAL: local_from_arrays,
     FRAP: frap_from_arrays,
+    CHAINS: chain_files.from_arrays,
     CRITICS: critics_from_arrays,
     VALUED: valued_from_arrays,
 }
@@ -106,13 +110,20 @@ def kind_of(expert: StoredExpert) -> str:
     return kind
 
 
+def can_save(expert: StoredExpert) -> bool:
+    """Tell whether a file can hold an expert."""
+    policy = expert.policy if isinstance(expert, CriticExpert) else expert
+    return not isinstance(policy, LocalQExpert) or _kind(policy) is not None
+
+
 def _kind(expert: StoredExpert) -> str | None:
     """The same, or None for a local Q that is no network."""
     if isinstance(expert, LocalQExpert):
         kinds = {type(q) for q in expert.q_functions}
         if expert.policy is not None:
             return VALUED if kinds == {NetworkQ} and isinstance(expert.policy, Yardstick) else None
-        return LOCAL if kinds == {NetworkQ} else FRAP if kinds == {FrapQ} else None
+        other = CHAINS if chain_files.can_hold(expert) else None
+        return LOCAL if kinds == {NetworkQ} else FRAP if kinds == {FrapQ} else other
     return JOINT if isinstance(expert, NetworkExpert) else CRITICS
 
 
@@ -207,7 +218,7 @@ def load(path: Path | str, game: Game | None = None) -> StoredExpert:
             f"{path} was trained with {name}={value}, but {game.name} is played with {name}={game.parameters[name]}: "
             "pass an expert that was trained for this game, or play it as the expert was trained."
         )
-    return expert if game is None else _with_rule(expert, game)
+    return expert if game is None else _bound(expert, game)
 
 
 def _differences(expert: StoredExpert, game: Game) -> list[tuple[str, Any]]:
@@ -216,11 +227,16 @@ def _differences(expert: StoredExpert, game: Game) -> list[tuple[str, Any]]:
     return [(name, trained[name]) for name in offers(game).decisive if trained.get(name) != game.parameters[name]]
 
 
-def _with_rule(expert: StoredExpert, game: Game) -> StoredExpert:
-    """The expert; if it acts as one of the game's yardsticks, with that yardstick's policy."""
-    if not isinstance(expert, CriticExpert | LocalQExpert) or not isinstance(expert.policy, Yardstick):
+def _bound(expert: StoredExpert, game: Game) -> StoredExpert:
+    """The expert with what only the game has: the policy of a yardstick, the spaces of an environment."""
+    if not isinstance(expert, CriticExpert | LocalQExpert):
         return expert
-    return replace(expert, policy=yardstick(game, expert.policy.name))
+    policy = expert.policy
+    if isinstance(policy, Yardstick):
+        return replace(expert, policy=yardstick(game, policy.name))
+    if isinstance(expert, LocalQExpert):
+        return chain_files.bound(expert, game)
+    return replace(expert, policy=chain_files.bound(policy, game)) if isinstance(policy, LocalQExpert) else expert
 
 
 def yardstick(game: Game, name: str) -> Yardstick:
@@ -273,8 +289,7 @@ def shipped(game: Game, algorithm: str | None = None) -> StoredExpert:
     """
     experts = [expert for expert in all_shipped(game) if algorithm in (None, expert.about.get("algorithm"))]
     if not experts:
-        parameters = ",".join(f"{name}={value}" for name, value in game.parameters.items())
-        spec = f"{game.name}:{parameters}"
+        spec = spec_of(game.name, game.parameters)
         make = f"train {spec}" if algorithm is None else f"train {spec} --algorithm {algorithm}"
         if algorithm is not None and algorithm.endswith("-joint"):
             make = f"critic {spec} --expert {algorithm.removesuffix('-joint')}"
@@ -287,6 +302,8 @@ def shipped(game: Game, algorithm: str | None = None) -> StoredExpert:
 
 def digest(expert: StoredExpert) -> str:
     """A hash of the networks: tells which expert a tree was distilled from."""
+    if (named := _by_names(expert)) is not None:
+        return named[:16]
     sha = hashlib.sha256()
     for name, array in sorted(to_arrays(expert).items()):
         sha.update(name.encode() + array.tobytes())
@@ -308,7 +325,17 @@ def policy_digest(policy: Policy) -> str:
         return policy_digest(policy.policy)  # values that were fitted do not act
     if isinstance(policy, NetworkExpert) or (isinstance(policy, LocalQExpert) and _kind(policy) is not None):
         return digest(policy)
-    return _hash(pickle.dumps(policy, pickle.HIGHEST_PROTOCOL))
+    return _by_names(policy) or _hash(pickle.dumps(policy, pickle.HIGHEST_PROTOCOL))
+
+
+def _by_names(policy: Policy) -> str | None:
+    """The same for policies from elsewhere that no file of ours can hold; None for all others."""
+    if not isinstance(policy, LocalQExpert):
+        return getattr(policy, "digest", None)
+    if _kind(policy) is not None:
+        return None
+    digests = [str(getattr(q, "digest", "")) for q in policy.q_functions]
+    return _hash("\n".join(digests).encode()) if all(digests) else None
 
 
 def _student_digest(student: Student) -> str:

@@ -11,7 +11,7 @@ from hydraviper.data import Observations
 from hydraviper.experts.local_q import LocalQExpert
 from hydraviper.experts.networks import NetworkExpert
 from hydraviper.experts.replay import Replay, Samples
-from hydraviper.protocols import Engine, Game, Policy
+from hydraviper.protocols import Engine, Game, Policy, offers
 from hydraviper.rollout import play
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 
@@ -106,13 +106,14 @@ class Trainer(ABC):
         `act` chooses the actions [B, N]; `learned_rewards` makes of the game's rewards [B, N] and the next
         observations what the critics learn from [B, R].
         """
-        game = self.game
+        game, standing = self.game, offers(self.game).standing
         observations = game.reset(rollout_seeds(self.settings.seed, Purpose.EXPERT_TRAINING, iteration, self.games))
         running, returns = np.ones(self.games, bool), np.zeros((self.games, len(game.agents)))
         for step in range(game.horizon):
             actions = act(observations)
             following, rewards, done = game.step(actions)
-            over = done & (step + 1 < game.horizon)  # at the horizon the game is cut off, not over
+            cut = step + 1 >= game.horizon if standing is None else standing().cut
+            over = done & ~np.asarray(cut)  # at a time limit the game is cut off, not over
             paid = learned_rewards(rewards, following)
             self.replay.add(Samples(list(observations), actions, paid, ~over, list(following)), running)
             returns[running] += rewards[running]

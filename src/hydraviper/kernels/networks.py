@@ -62,7 +62,7 @@ def _relu_all(values):
 
 
 @nb.njit(cache=True, nogil=True)
-def _layer(out, bias, inputs, rows, index, scale):
+def layer_row(out, bias, inputs, rows, index, scale):
     """out = bias + inputs @ rows, leaving out inputs that are 0."""
     count = 0
     for k in range(inputs.shape[0]):
@@ -84,11 +84,11 @@ def lists(inputs, first, second):
 @nb.njit(cache=True, nogil=True)
 def greedy_row(row, w0, b0, w1, b1, w2, b2, first, second, third, index, scale):
     """The most valued action of one row [F], -1 if a value is not a number; the last five give it room to work."""
-    _layer(first, b0, row, w0, index, scale)
+    layer_row(first, b0, row, w0, index, scale)
     _relu_all(first)
-    _layer(second, b1, first, w1, index, scale)
+    layer_row(second, b1, first, w1, index, scale)
     _relu_all(second)
-    _layer(third, b2, second, w2, index, scale)
+    layer_row(third, b2, second, w2, index, scale)
     best, sound = 0, True
     for a in range(third.shape[0]):
         if third[a] > third[best]:
@@ -116,11 +116,11 @@ def outputs(features, w0, b0, w1, b1, w2, b2, out):
     first, second = np.empty_like(b0), np.empty_like(b1)
     index, scale = lists(w0.shape[0], w1.shape[0], w2.shape[0])
     for b in range(features.shape[0]):
-        _layer(first, b0, features[b], w0, index, scale)
+        layer_row(first, b0, features[b], w0, index, scale)
         _relu_all(first)
-        _layer(second, b1, first, w1, index, scale)
+        layer_row(second, b1, first, w1, index, scale)
         _relu_all(second)
-        _layer(out[b], b2, second, w2, index, scale)
+        layer_row(out[b], b2, second, w2, index, scale)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -132,15 +132,15 @@ def values(joint, actions, offsets, w0, b0, w1, b1, w2, b2, out):
     first, second, third = np.empty_like(b0), np.empty_like(b1), np.empty_like(b2)
     index, scale = lists(w0.shape[0], w1.shape[0], w2.shape[0])
     for b in range(joint.shape[0]):
-        _layer(first, b0, joint[b], w0, index, scale)
+        layer_row(first, b0, joint[b], w0, index, scale)
         for i in range(actions.shape[1]):
             row = w0[offsets[i] + actions[b, i]]
             for k in range(first.shape[0]):
                 first[k] += row[k]
         _relu_all(first)
-        _layer(second, b1, first, w1, index, scale)
+        layer_row(second, b1, first, w1, index, scale)
         _relu_all(second)
-        _layer(third, b2, second, w2, index, scale)
+        layer_row(third, b2, second, w2, index, scale)
         out[b] = third[0]
 
 

@@ -37,6 +37,7 @@ class _Episodes:
     earned: np.ndarray  # [S, N] what each agent's reward adds to the score, higher is better
     following: np.ndarray  # [S] the row of the next step; -1 where the episode ended there, -2 where it was cut off
     useful: np.ndarray  # bool [S], whether the step belongs to no disaster
+    acting: np.ndarray  # bool [S, N] whose actions counted
 
 
 class Experience:
@@ -50,6 +51,11 @@ class Experience:
     def observations(self) -> tuple[np.ndarray, ...]:
         """All observations, per agent [S, F_i]."""
         return tuple(map(np.concatenate, zip(*(part.observations for part in self._episodes), strict=True)))
+
+    @property
+    def acting(self) -> np.ndarray:
+        """Whose actions counted at these observations, bool [S, N]."""
+        return np.concatenate([part.acting for part in self._episodes])
 
     def gather(self, trees: Trees, turn: int, episodes: int) -> None:
         """Play episodes with the trees and some random actions, and record them."""
@@ -67,9 +73,10 @@ class Experience:
         earned = state.sign * rollouts.rewards * np.array(state.game.score.weights)
         following = np.arange(1, len(step) + 1)
         last = np.cumsum(lengths) - 1
-        following[last] = np.where(lengths < state.game.horizon, -1, -2)
+        following[last] = np.where(rollouts.ended(state.game.horizon), -1, -2)
         useful = np.repeat(_ordinary(state, rollouts), lengths)
-        self._episodes.append(_Episodes(rollouts.observations, done, earned, following, useful))
+        acting = np.ones(earned.shape, bool) if rollouts.acting is None else rollouts.acting
+        self._episodes.append(_Episodes(rollouts.observations, done, earned, following, useful, acting))
 
     def worth(self, trees: Trees) -> dict[str, list[np.ndarray]]:
         """Per view and tree [S, actions]: the value of each action at every observation, if the trees act then."""
@@ -77,12 +84,14 @@ class Experience:
         return {name: [values @ np.array(weights) for values in worth] for name, weights in VIEWS.items()}
 
     def _of_agent(self, trees: Trees, i: int) -> np.ndarray:
-        """The values of each action at each observation, one per weight of a view, [S, actions, 4]."""
-        seen = np.concatenate([part.observations[i] for part in self._episodes])
-        useful = np.concatenate([part.useful for part in self._episodes])
-        actions = np.concatenate([part.actions[:, i] for part in self._episodes])
-        earned = np.concatenate([part.earned for part in self._episodes])
-        following = self._following()
+        """The values of each action at each observation, one per weight of a view, [S, actions, 4]; 0 out of turn."""
+        acting = self.acting[:, i]
+        seen = np.concatenate([part.observations[i] for part in self._episodes])[acting]
+        useful = np.concatenate([part.useful for part in self._episodes])[acting]
+        actions = np.concatenate([part.actions[:, i] for part in self._episodes])[acting]
+        earned, following = _until_next(
+            np.concatenate([part.earned for part in self._episodes]), self._following(), acting
+        )
         count = len(self.state.game.agents[i].actions)
         rows = np.flatnonzero(useful & (following != -2))
         ended, after = following[rows] == -1, np.maximum(following[rows], 0)
@@ -95,7 +104,9 @@ class Experience:
             then = np.where(ended[:, None], 0.0, forest.predict(next_inputs))
             forest = self._fitted(inputs, reward + discount * then, sweep)
         values = [forest.predict(_with_action(seen, np.full(len(seen), action), count)) for action in range(count)]
-        return np.stack(values, axis=1)
+        whole = np.zeros((len(acting), count, len(discount)))
+        whole[acting] = np.stack(values, axis=1)
+        return whole
 
     def _fitted(self, inputs: np.ndarray, target: np.ndarray, sweep: int) -> ExtraTreesRegressor:
         forest = ExtraTreesRegressor(
@@ -114,6 +125,19 @@ class Experience:
             parts.append(np.where(part.following >= 0, part.following + start, part.following))
             start += len(part.following)
         return np.concatenate(parts)
+
+
+def _until_next(earned: np.ndarray, following: np.ndarray, acting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the steps in which an agent acts (bool [S]): what is earned until it acts again, and which step that is."""
+    own = np.flatnonzero(acting)
+    last = following < 0  # rows with which an episode is over
+    starts = np.append(0, np.flatnonzero(last)[:-1] + 1)
+    pieces = np.union1d(own, starts)
+    sums = np.add.reduceat(earned, pieces, axis=0)[np.searchsorted(pieces, own)]
+    episode = np.cumsum(last) - last
+    again = np.append(episode[own[1:]] == episode[own[:-1]], False)  # whether it acts once more in the same episode
+    ends = following[last][episode[own]]
+    return sums, np.where(again, np.arange(1, len(own) + 1), ends)
 
 
 def _ordinary(state: SearchState, rollouts: Rollouts) -> np.ndarray:

@@ -100,8 +100,12 @@ def _likely(state: SearchState) -> int:
     return max(LEAST, int(PLAYING * state.left() / pace))
 
 
-def _asked(state: SearchState, trees: Trees, observations: Observations) -> list[np.ndarray]:
-    """Per tree [S, actions]: the team's value by the expert if one agent takes an action and the others as before."""
+def _asked(state: SearchState, trees: Trees, experience: Experience) -> list[np.ndarray]:
+    """Per tree [S, actions]: the team's value by the expert if one agent takes an action and the others as before.
+
+    Where the agent's action does not count, all are worth 0.
+    """
+    observations, acting = experience.observations, experience.acting
     played = Profile(state.expert, trees).act(observations)
     team, worth = list(state.team), []
     for i in team:
@@ -110,7 +114,7 @@ def _asked(state: SearchState, trees: Trees, observations: Observations) -> list
             other = played.copy()
             other[:, i] = action
             columns.append(state.expert.q(observations, other)[:, team].mean(axis=1))
-        worth.append(np.stack(columns, axis=1))
+        worth.append(np.stack(columns, axis=1) * acting[:, i, None])
     return worth
 
 
@@ -122,7 +126,7 @@ def _candidates(state: SearchState, trees: Trees, experience: Experience, turn: 
         met = _Met(observations, worth)
         named[f"by experience, {view}"] = _climbed(state, _grown(state, met), met, turn + 20, MOVES)
         named.setdefault("changed by experience", _climbed(state, trees, met, turn, MOVES))
-    met = _Met(observations, _asked(state, trees, observations))
+    met = _Met(observations, _asked(state, trees, experience))
     named["changed where the expert loses"] = _climbed(state, trees, met, turn, MOVES)
     named["grown again by the expert's values"] = _grown(state, met)
     if turn == 0:

@@ -10,13 +10,12 @@ from msgspec import structs
 
 from hydraviper.algorithm import distill
 from hydraviper.data import Estimate, InputError, Progress
-from hydraviper.engines.local import LocalEngine
-from hydraviper.experts.store import StoredExpert
-from hydraviper.games import catalogue
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.protocols import Game
 from hydraviper.records import AlgorithmScores, Comparison, Difference, Evaluation, Outcome, ScoreMeaning, encode
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs.folder import check_new_file
+from hydraviper.runs.opening import engine_for
 from hydraviper.settings import Settings
 from hydraviper.trees.file import write_whole
 from hydraviper.variants import Variant
@@ -26,7 +25,7 @@ REFERENCE = "hydraviper"  # whom the others are compared with, seed by seed; the
 
 def compare(
     game: Game,
-    expert: StoredExpert,
+    expert: AnyExpert,
     variants: Sequence[Variant],
     settings: Settings,
     *,
@@ -38,7 +37,7 @@ def compare(
     """Run each algorithm with seeds 0 .. seeds - 1 and score every result on the same unseen episodes."""
     algorithms: dict[str, AlgorithmScores] = {}
     evaluations: list[Evaluation] = []
-    with LocalEngine(catalogue.maker(game), workers) as engine:
+    with engine_for(game, workers) as engine:
         references = evaluation.play_references(game, expert, engine, episodes)
         for variant in variants:
             evaluations, seconds, rollouts = [], [], {}

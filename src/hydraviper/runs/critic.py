@@ -1,19 +1,17 @@
 """Fit joint critics to a policy and save them as an expert."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
 from hydraviper.data import InputError, Progress
 from hydraviper.engines.local import LocalEngine
-from hydraviper.engines.remembered import RememberedEngine
+from hydraviper.engines.remembered import QUICK, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.protocols import Engine, Game, Policy, offers
-from hydraviper.runs.folder import check_new_file
+from hydraviper.runs.folder import check_new_file, plain
 from hydraviper.runs.opening import Tell, engine_for, game_and_expert, game_named
 from hydraviper.runs.recipe import subject
 
@@ -35,11 +33,11 @@ class CriticReport(Struct, frozen=True, kw_only=True):
 
 
 def policy_named(
-    spec: str, expert_name: Path | None, yardstick: str | None, *, workers: int, tell: Tell
+    spec: str, expert_name: str | None, yardstick: str | None, *, workers: int, tell: Tell, trust_code: bool = False
 ) -> tuple[Game, Policy]:
     """Whom critics are fitted to: an expert, or one of the game's own rules."""
     if yardstick is None:
-        game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell)
+        game, expert = game_and_expert(spec, expert_name, workers=workers, tell=tell, trust_code=trust_code)
         # a critic is replaced by the new one: what is valued is the policy that it was fitted to
         return game, getattr(expert, "policy", None) or expert
     if expert_name is not None:
@@ -66,17 +64,15 @@ def fit_critics(
         from hydraviper.experts import critics
     except ImportError as error:
         raise InputError(f"fitting critics needs the package {error.name}: install hydraviper[train].") from None
-    quick = game.width is None
-    gamma = min(_gamma(about, critics.CriticSettings.gamma), critics.longest_discount(game.horizon))
-    changes: dict[str, Any] = {"gamma": gamma} | ({} if updates is None else {"updates": updates})
-    rollouts = (2000 if quick else 60) if rollouts is None else rollouts
-    settings = critics.CriticSettings(seed=seed, rollouts=rollouts, checks=200 if quick else 6, **changes)
+    changes = {"updates": updates, "rollouts": rollouts}
+    asked_for = {name: value for name, value in changes.items() if value is not None}
     name = name or str(about.get("algorithm", "expert"))
-    path = out or Path(f"{game.name}-{name.replace(' ', '-')}-critic-{seed}.safetensors")
+    path = out or Path(f"{plain(game.name)}-{plain(name)}-critic-{seed}.safetensors")
     check_new_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     journal = path.with_name(path.name + ".rollouts")
     with engine_for(game, workers) as engine:
+        settings = critics.settings_for(game, policy, seed, engine, **asked_for)
         fit = critics.fit(game, policy, settings, _remembered(game, engine, journal), progress)
     quality = {
         "rollouts": fit.rollouts,
@@ -93,16 +89,8 @@ def fit_critics(
     )
 
 
-def _gamma(about: Mapping[str, Any], usual: float) -> float:
-    """The discount that the policy was trained with, if it says so, else the usual one."""
-    settings = about.get("settings", {})
-    names = ("gamma", "discount")  # the second in older files
-    gamma = next((settings[name] for name in names if name in settings), None) if isinstance(settings, dict) else None
-    return float(gamma) if isinstance(gamma, int | float) and 0 <= gamma < 1 else usual
-
-
 def _remembered(game: Game, engine: LocalEngine, journal: Path) -> Engine:
     """Where rollouts take seconds, those of an interrupted fit are not played again."""
     if offers(game).compiled:
         return engine
-    return RememberedEngine(engine, journal, subject(game), store.policy_digest)
+    return RememberedEngine(engine, journal, subject(game), store.policy_digest, least_seconds=QUICK)

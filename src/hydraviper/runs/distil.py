@@ -14,9 +14,10 @@ from msgspec import structs
 from hydraviper.algorithm import Distilled, distill
 from hydraviper.data import Estimate, InputError, JobError, Progress
 from hydraviper.drawing.pages.report import render_report
-from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
+from hydraviper.engines.remembered import QUICK, PiecewiseEngine, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.ledger import Ledger
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, offers
@@ -36,10 +37,10 @@ from hydraviper.refine.records import Refined
 from hydraviper.runs import draw, own_expert
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs import price as pricing
-from hydraviper.runs.opening import Tell, episodes_for, playing
+from hydraviper.runs.opening import EXPERT, Tell, episodes_for, is_kept, playing
 from hydraviper.runs.recipe import JOURNAL, claimed, recipe_of, rewrite, subject
 from hydraviper.runs.remarks import remarks
-from hydraviper.runs.run import EXPERT, Run, expert_hash, read_recipe, trees_of
+from hydraviper.runs.run import Run, expert_hash, read_recipe, trees_of
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import Settings
 from hydraviper.trees import file
@@ -58,7 +59,7 @@ class Plan:
     """What a run is made of, before it is run."""
 
     game: Game
-    expert: StoredExpert | Making  # one that is at hand, or how the run makes one for itself
+    expert: AnyExpert | Making  # one that is at hand, or how the run makes one for itself
     variant: Variant
     settings: Settings
     expert_file: str | None = None  # None for the one that ships
@@ -88,14 +89,18 @@ def execute(
     references: Callable[[], evaluation.References] | None = None,
     shared: Path | None = None,
     tell: Tell = lambda sentence: None,
+    pictures: bool = True,
 ) -> Summary:
     """Distil into a claimed folder and evaluate on unseen seeds; make an expert first where none is at hand.
 
     `references` gives the expert's and the yardsticks' rollouts where somebody has them already. `shared` is a folder
-    where runs leave their rollouts for one another.
+    where runs leave their rollouts for one another. Without `pictures`, the report shows no episode.
     """
     start = time.perf_counter()
     ledger = Ledger(folder / "ledger.jsonl")
+    keep(plan.expert, folder)
+    for note in notes_of(plan.expert):
+        ledger.note(note)
     remembered = _remembered(plan, folder, engine, ledger, shared)
     engine = remembered or engine
     expert = _expert(plan, folder, engine, ledger, episodes, progress, tell)
@@ -112,7 +117,7 @@ def execute(
     if plan.constraints is not None:
         constraints = _constraints(plan, plan.constraints, result, engine, episodes, progress)
         summary = structs.replace(summary, constraints=constraints)
-    _write(result, summary, folder, None if plan.constraints is None else plan.constraints.source)
+    _write(result, summary, folder, None if plan.constraints is None else plan.constraints.source, pictures)
     if shared is not None and (folder / JOURNAL).exists():
         shared.mkdir(parents=True, exist_ok=True)
         (folder / JOURNAL).replace(shared / f"{folder.name}.journal")
@@ -134,7 +139,9 @@ def save_run(
     """
     episodes = episodes_for(result.game, episodes)
     expert = result.profile.expert
-    own = EXPERT if isinstance(expert, StoredExpert) and not store.ships(expert, result.game) else None
+    own = None
+    if isinstance(expert, StoredExpert) and store.can_save(expert) and not store.ships(expert, result.game):
+        own = EXPERT
     recipe = recipe_of(result.game, expert, own, result.algorithm, result.settings.to_json())
     target = claimed(recipe, None if folder is None else Path(folder))
     with target as path, playing(result.game, engine, workers) as engine:
@@ -149,6 +156,23 @@ def save_run(
     return Run(trees, path=path, game=result.game, expert=expert, workers=workers)
 
 
+def notes_of(expert: Expert | Making) -> tuple[str, ...]:
+    """Sentences about where an expert comes from."""
+    notes = getattr(expert, "about", {}).get("notes", ())
+    return tuple(map(str, notes)) if isinstance(notes, list | tuple) else ()
+
+
+def keep(expert: Expert | Making, folder: Path) -> str | None:
+    """Keep a copy of an expert from elsewhere, so that later commands need neither its file nor its framework.
+
+    The copy's name; None if a file of ours cannot hold it, or need not.
+    """
+    if not isinstance(expert, StoredExpert) or not is_kept(expert):
+        return None
+    store.save(expert, folder / EXPERT)
+    return EXPERT
+
+
 def _remembered(
     plan: Plan, folder: Path, engine: Engine, ledger: Ledger, shared: Path | None
 ) -> RememberedEngine | None:
@@ -156,12 +180,14 @@ def _remembered(
     if not isinstance(engine, PiecewiseEngine) or offers(plan.game).compiled:
         return None
     others = () if shared is None else sorted(shared.glob("*.journal"))
-    return RememberedEngine(engine, folder / JOURNAL, subject(plan.game), store.policy_digest, ledger.charge, others)
+    return RememberedEngine(
+        engine, folder / JOURNAL, subject(plan.game), store.policy_digest, ledger.charge, others, QUICK
+    )
 
 
 def _expert(
     plan: Plan, folder: Path, engine: Engine, ledger: Ledger, episodes: int, progress: Progress, tell: Tell
-) -> StoredExpert:
+) -> AnyExpert:
     """The plan's expert; or one that is made in the folder, or that was made there before the run was interrupted."""
     if not isinstance(making := plan.expert, Making):
         return making
@@ -261,15 +287,15 @@ def _constraints(
     return ConstraintsRecord(properties={verdict.property: verdict.holds for verdict in verdicts}, price=price)
 
 
-def _write(result: Distilled, summary: Summary, folder: Path, constraints: str | None) -> None:
-    ledger = result.ledger
+def _write(result: Distilled, summary: Summary, folder: Path, constraints: str | None, pictures: bool = True) -> None:
+    ledger, expert = result.ledger, (lambda: result.profile.expert) if pictures else None
     if result.settings.learner != "tree":
         file.write_whole(folder / "report.html", render_report(summary, ledger=ledger.lines, notes=summary.notes or ()))
         file.write_whole(folder / "summary.json", encode(summary, indent=1))
         return
     trees = replace(trees_of(result, constraints), score=summary.score)
     file.write_whole(folder / "summary.json", encode(summary, indent=1))
-    page = draw.report(result.game, trees, summary, ledger=ledger.lines, notes=summary.notes or ())
+    page = draw.report(result.game, trees, summary, expert, ledger=ledger.lines, notes=summary.notes or ())
     file.write_whole(folder / "report.html", page)
     file.save(trees, folder / "trees.json")  # last: a folder with trees.json is a finished run
 

@@ -5,14 +5,19 @@ from collections.abc import Callable, Sequence
 from hydraviper.data import InputError, Team
 from hydraviper.drawing.icons import Icons, draw_icons
 from hydraviper.drawing.maps import draw_map
+from hydraviper.drawing.pages.episode import Film
 from hydraviper.drawing.pages.report import render_report
 from hydraviper.drawing.timeline import time_chart
 from hydraviper.drawing.trees import to_svg
 from hydraviper.export.common import heading
-from hydraviper.protocols import Game, offers
+from hydraviper.profile import Profile
+from hydraviper.protocols import Expert, Game, offers
 from hydraviper.records import Iteration, Summary
 from hydraviper.runs.run import Run
+from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.file import TreesFile
+
+PICTURES = 6  # of an episode
 
 
 def tree_svg(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> str:
@@ -25,9 +30,15 @@ def tree_svg(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> str:
 
 
 def report(
-    game: Game, trees: TreesFile, summary: Summary, *, ledger: Sequence[Iteration] = (), notes: Sequence[str] = ()
+    game: Game,
+    trees: TreesFile,
+    summary: Summary,
+    expert: Callable[[], Expert] | None = None,
+    *,
+    ledger: Sequence[Iteration] = (),
+    notes: Sequence[str] = (),
 ) -> str:
-    """report.html of a run."""
+    """report.html of a run; with an expert, which is asked for only if an episode can be drawn, it shows one."""
     return render_report(
         summary,
         agents=trees.agents,
@@ -37,7 +48,20 @@ def report(
         drawing=offers(game).drawing,
         foremost=offers(game).scoring.foremost,
         teams=teams_of(game, summary),
+        film=None if expert is None else _film(game, trees, expert),
     )
+
+
+def _film(game: Game, trees: TreesFile, expert: Callable[[], Expert]) -> Film | None:
+    """Pictures of the first unseen episode, of a game that can draw itself."""
+    film = offers(game).drawing.pictures
+    if film is None:
+        return None
+    seed = int(rollout_seeds(0, Purpose.EVALUATE, 0, 1)[0])
+    try:
+        return Film(seed, film(Profile(expert(), trees.students(game)), seed, PICTURES))
+    except Exception as error:  # whatever stands in the way of a picture, a run is not lost by it
+        return Film(seed, problem=f"{type(error).__name__}: {error}")
 
 
 def map_svg(game: Game, teams: Sequence[Team] | None = None) -> str:

@@ -73,7 +73,7 @@ def edit(
     beside = {}
     if summary is not None:
         notes = _notes(summary, evaluation, game, trees.students(game), changed.students(game))
-        beside = _beside(path, changed, structs.replace(after_edit(summary, evaluation), notes=notes), game)
+        beside = _beside(path, changed, structs.replace(after_edit(summary, evaluation), notes=notes), run)
     report = save(path, trees, changed, beside)
     return Edited(changed, changed.edits[-1], path, report)
 
@@ -92,7 +92,7 @@ def undo(run: Run) -> Edited:
     path, trees = _path(run), run.trees
     back = undone(trees)
     summary = run.summary if path.is_dir() else None
-    beside = {} if summary is None else _beside(path, back, after_undo(summary, back), run.game)
+    beside = {} if summary is None else _beside(path, back, after_undo(summary, back), run)
     report = save(path, trees, back, beside)
     return Edited(back, trees.edits[-1], path, report)
 
@@ -139,9 +139,10 @@ def measure(
     seeds = rollout_seeds(bench.seed, Purpose.EVALUATE, 0, bench.episodes)
     before = bench.engine.play(Profile(bench.expert, students), seeds)
     after = bench.engine.play(Watched(Profile(bench.expert, {**students, member: edited.tree})), seeds, record=True)
-    seen = after.observations or ()
-    labels = bench.expert.act(seen, (member,))[:, member]
-    tree = recount(edited.tree, seen[member], labels)
+    rows = after.moments(member)
+    labels = bench.expert.act(after.observations or (), (member,))[rows, member]
+    seen = (after.observations or ())[member][rows]
+    tree = recount(edited.tree, seen, labels)
     evaluation = _evaluation(summary, bench, {**students, member: tree}, after)
     record = Edit(
         agent=agent,
@@ -153,8 +154,8 @@ def measure(
         score=_compared(bench, before, after),
         agreement=Agreement(
             observations=len(labels),
-            before=_agreement(students[member], seen[member], labels),
-            after=_agreement(tree, seen[member], labels),
+            before=_agreement(students[member], seen, labels),
+            after=_agreement(tree, seen, labels),
         ),
         undo=Undo(tree=trees.trees[position].to_json(), score=trees.score, mark=_mark(tree)),
         version=__version__,
@@ -223,7 +224,7 @@ def after_undo(summary: Summary, trees: TreesFile) -> Summary:
     return structs.replace(last, before_edits=tuple(earlier))
 
 
-def _beside(run: Path, trees: TreesFile, summary: Summary, game: Game) -> dict[str, str]:
+def _beside(folder: Path, trees: TreesFile, summary: Summary, run: Run) -> dict[str, str]:
     """summary.json and report.html of the edited trees."""
     notes = [f"Edited by hand: {in_words(record)}" for record in trees.edits]
     if notes:
@@ -231,7 +232,8 @@ def _beside(run: Path, trees: TreesFile, summary: Summary, game: Game) -> dict[s
             "The score is that of the episodes by which the edits were judged: `hydraviper evaluate RUN --seed 1` "
             "scores on others. An edited tree's counts are those of the episodes that it played then."
         )
-    report = draw.report(game, trees, summary, ledger=read_ledger(run), notes=[*(summary.notes or ()), *notes])
+    notes = [*(summary.notes or ()), *notes]
+    report = draw.report(run.game, trees, summary, lambda: run.expert, ledger=read_ledger(folder), notes=notes)
     return {"summary.json": encode(summary, indent=1), "report.html": report}
 
 

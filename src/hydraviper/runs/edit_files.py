@@ -7,12 +7,13 @@ from pathlib import Path
 
 from hydraviper.data import InputError
 from hydraviper.runs.folder import held
+from hydraviper.runs.opening import EXPERT
 from hydraviper.trees import file
 from hydraviper.trees.file import TreesFile
 
 PENDING = "edit.pending"  # what stands beside trees.json after an edit that is under way
 BESIDE = ("summary.json", "report.html")
-RUN_FILES = ("settings.json", "ledger.jsonl", *BESIDE, "trees.json")
+RUN_FILES = ("settings.json", "ledger.jsonl", EXPERT, *BESIDE, "trees.json")
 LEFTOVERS = (*(f"{name}.part" for name in ("trees.json", *BESIDE, PENDING)), PENDING)  # of an edit that was killed
 
 

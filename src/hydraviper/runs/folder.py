@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -41,6 +42,11 @@ def new_folder(folder: Path | None, parent: Path, name: str) -> Iterator[Path]:
                 folder.rmdir()  # only if nothing is in it
 
 
+def plain(name: str) -> str:
+    """A game's name as a part of a file's name: gymnasium-CartPole-v1 for gymnasium:CartPole-v1."""
+    return re.sub(r"[^\w.+-]+", "-", name).strip("-")
+
+
 def numbered(parent: Path, name: str) -> Path:
     """Make the first of parent/NAME-1, -2, ... that does not exist; two processes never get the same."""
     with as_input_error(parent):
@@ -48,7 +54,7 @@ def numbered(parent: Path, name: str) -> Path:
         number = 1
         while True:
             with suppress(FileExistsError):
-                folder = parent / f"{name}-{number}"
+                folder = parent / f"{plain(name)}-{number}"
                 folder.mkdir()
                 return folder
             number += 1

@@ -5,30 +5,47 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from hydraviper.data import InputError
+from hydraviper.data import InputError, Progress
 from hydraviper.engines.local import LocalEngine
-from hydraviper.experts import store
+from hydraviper.experts import elsewhere, store, worth
 from hydraviper.experts.algorithms import ALGORITHMS
 from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.games import catalogue
-from hydraviper.protocols import Engine, Game, offers
+from hydraviper.protocols import Engine, Expert, Game, offers
+from hydraviper.records import Making
 from hydraviper.runs import trust
 from hydraviper.variants import VARIANTS, Variant
 
-SHIPPED = (*ALGORITHMS, "mplight-joint", "maddpg-seed-1", "maddpg-60000-episodes")  # names of experts, for some games
+SHIPPED = (
+    *ALGORITHMS,
+    "mplight-joint",
+    "idqn-joint",
+    "maddpg-seed-1",
+    "maddpg-60000-episodes",
+)  # names of experts, for some games
+EXPERT = "expert.safetensors"  # in the folder of a run that has an expert of its own, or a copy of one from elsewhere
 Tell = Callable[[str], None]  # gives the user a sentence to know beside the result
 
 
 def game_named(spec: str) -> Game:
     """The game that the user names."""
-    path = catalogue.named_file(spec)
-    if path is not None:
-        trust.remember(path)
-    return catalogue.make(spec)
+    source = catalogue.named_source(spec)
+    game = catalogue.make(spec)
+    if source is not None:
+        trust.remember(source if isinstance(source, Path) else trust.from_here(source))
+    return game
 
 
-def expert_named(game: Game, name: Path | str | None, workers: int = 1) -> StoredExpert:
-    """An expert for a game: from a file, by the name of one that ships, or the one that ships if there is no name."""
+def expert_named(game: Game, name: Path | str | None, workers: int = 1, trust_code: bool = False) -> AnyExpert:
+    """An expert for a game: from a file of ours, from elsewhere, by the name of one that ships, or the one that ships.
+
+    `trust_code` lets a file of another framework run code where it cannot be loaded without.
+    """
+    if name is not None and elsewhere.is_name(str(name)):
+        if elsewhere.runs_code(str(name)):
+            trust.remember(trust.from_here(elsewhere.absolute(str(name))))
+        return worth.load_expert(name, game, trust=trust_code)
     if name is not None and is_file(name):
         expert = store.load(name, game)
     else:
@@ -36,10 +53,41 @@ def expert_named(game: Game, name: Path | str | None, workers: int = 1) -> Store
     return replace(expert, workers=workers)
 
 
-def game_and_expert(spec: str, name: Path | str | None, *, workers: int, tell: Tell) -> tuple[Game, StoredExpert]:
-    """The game of a name and its expert."""
+def game_and_expert(
+    spec: str,
+    name: Path | str | None,
+    *,
+    workers: int,
+    tell: Tell,
+    values: str | None = None,
+    trust_code: bool = False,
+    progress: Progress = lambda step, done, of: None,
+) -> tuple[Game, AnyExpert]:
+    """The game of a name and its expert, whose actions are valued as `values` says (see experts/worth.py)."""
     game = game_named(spec)
-    return game, noted(game, expert_named(game, name, workers), tell)
+    return game, expert_for(
+        game, name, workers=workers, tell=tell, values=values, trust_code=trust_code, progress=progress
+    )
+
+
+def expert_for(
+    game: Game,
+    name: Path | str | None,
+    *,
+    workers: int,
+    tell: Tell,
+    values: str | None = None,
+    trust_code: bool = False,
+    progress: Progress = lambda step, done, of: None,
+) -> AnyExpert:
+    """An expert for a game, its actions valued as asked for; the user is told if it was trained for another one."""
+    if values is not None and not (name is not None and elsewhere.is_name(str(name))):
+        raise InputError("--values is for experts from elsewhere; for one of ours, `hydraviper critic` fits values.")
+    expert = expert_named(game, name, workers, trust_code)
+    if values is not None:
+        with engine_for(game, workers) as engine:
+            expert = worth.weighed(game, expert, values, engine, progress)
+    return noted(game, expert, tell)
 
 
 def is_at_hand(game: Game, name: Path | str | None) -> bool:
@@ -47,9 +95,10 @@ def is_at_hand(game: Game, name: Path | str | None) -> bool:
     return name is not None or bool(store.all_shipped(game))
 
 
-def noted(game: Game, expert: StoredExpert, tell: Tell) -> StoredExpert:
+def noted(game: Game, expert: AnyExpert, tell: Tell) -> AnyExpert:
     """The expert; the user is told if it was trained for a game with other parameters."""
-    before, ignored = store.trained_with(expert, game), offers(game).search.varied
+    before = store.trained_with(expert, game) if isinstance(expert, StoredExpert) else {}
+    ignored = offers(game).search.varied
     other = [name for name in before if before[name] != game.parameters.get(name) and name not in ignored]
     if other:
         then, now = (", ".join(f"{name}={each.get(name)}" for name in other) for each in (before, game.parameters))
@@ -62,9 +111,19 @@ def is_file(name: Path | str) -> bool:
     return Path(name).exists() or str(name) not in SHIPPED
 
 
-def file_of(name: Path | str | None) -> str | None:
-    """The whole path of an expert's file; None for one that ships."""
+def file_of(name: Path | str | None, expert: Expert | Making) -> str | None:
+    """Where a run finds its expert again: the whole path of a file, a copy in its folder, or a name from elsewhere.
+
+    None for an expert that ships.
+    """
+    if name is not None and elsewhere.is_name(str(name)):
+        return EXPERT if is_kept(expert) else elsewhere.absolute(str(name))
     return str(Path(name).resolve()) if name is not None and is_file(name) else None
+
+
+def is_kept(expert: Expert | Making) -> bool:
+    """Tell whether a run keeps a copy of its expert: it comes from elsewhere, and a file of ours can hold it."""
+    return isinstance(expert, StoredExpert) and "contents" in expert.about and store.can_save(expert)
 
 
 def variant_named(name: str) -> Variant:
@@ -75,12 +134,13 @@ def variant_named(name: str) -> Variant:
 
 
 def engine_for(game: Game, workers: int) -> LocalEngine:
-    """An engine of this machine; a game that is not in the catalogue is played in this process."""
+    """An engine of this machine; a game that cannot be made again elsewhere is played in this process."""
     try:
         catalogue.read(game.name, game.parameters)
+        again = catalogue.maker(game)
     except InputError:
-        return LocalEngine(lambda: game)
-    return LocalEngine(catalogue.maker(game), workers)
+        again = offers(game).again
+    return LocalEngine(lambda: game) if again is None else LocalEngine(again, workers)
 
 
 @contextmanager

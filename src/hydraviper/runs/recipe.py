@@ -12,7 +12,8 @@ from hydraviper.data import InputError
 from hydraviper.protocols import Expert, Game, offers
 from hydraviper.records import ExpertReference, GameIdentity, Making, Plain, Recipe, encode, from_json, to_json
 from hydraviper.runs import folder as folders
-from hydraviper.runs.run import EXPERT, expert_hash, read_recipe
+from hydraviper.runs.opening import EXPERT
+from hydraviper.runs.run import expert_hash, read_recipe
 from hydraviper.trees import file
 from hydraviper.version import __version__
 
@@ -28,18 +29,23 @@ def recipe_of(
     **more: Any,
 ) -> Recipe:
     """What settings.json says about a run; `more` is what only some runs have. The expert may still have to be made."""
-    if isinstance(expert, Making):
-        reference = ExpertReference(hash="", file=EXPERT, made=expert)
-    else:
-        reference = ExpertReference(hash=expert_hash(expert), file=expert_file)
     return Recipe(
         game=identity(game),
         algorithm=algorithm,
-        expert=reference,
+        expert=reference(expert, expert_file),
         settings=settings,
         version=__version__,
         **more,
     )
+
+
+def reference(expert: Expert | Making, file: str | None) -> ExpertReference:
+    """An expert as a run's folder names it, so that later commands find it again."""
+    if isinstance(expert, Making):
+        return ExpertReference(hash="", file=EXPERT, made=expert)
+    about = getattr(expert, "about", {})
+    known = {key: about[key] for key in ("name", "contents", "values") if key in about}
+    return ExpertReference(hash=expert_hash(expert), file=file, **known)
 
 
 def identity(game: Game) -> GameIdentity:
@@ -73,7 +79,7 @@ def claimed(recipe: Recipe, folder: Path | None) -> Iterator[Path]:
             yield folder
         except InputError:
             if not resumed:  # else what was played before is still worth something
-                for name in ("settings.json", "ledger.jsonl", JOURNAL, *((EXPERT,) if recipe.expert.made else ())):
+                for name in ("settings.json", "ledger.jsonl", EXPERT, JOURNAL):
                     (folder / name).unlink(missing_ok=True)
                 with suppress(OSError):
                     folder.rmdir()  # only if nothing else is in it

@@ -13,7 +13,7 @@ from hydraviper.refine import search
 from hydraviper.refine.records import RefineSettings
 from hydraviper.runs import draw
 from hydraviper.runs import evaluate as evaluation
-from hydraviper.runs.distil import refinement
+from hydraviper.runs.distil import keep, refinement
 from hydraviper.runs.folder import new_folder
 from hydraviper.runs.opening import episodes_for, playing
 from hydraviper.runs.properties import kept_by
@@ -74,11 +74,11 @@ def refine(
 
 
 def _write(run: Run, summary: Summary, folder: Path, expert_file: str | None) -> None:
-    made = run.trees.made
+    made, expert_file = run.trees.made, keep(run.expert, folder) or expert_file
     refined = from_json(Refinement, made["refined"][-1], "the search")
     recipe = recipe_of(run.game, run.expert, expert_file, made["algorithm"], made["settings"], refined=refined)
     file.write_whole(folder / "settings.json", encode(recipe, indent=1))
     file.write_whole(folder / "summary.json", encode(summary, indent=1))
-    page = draw.report(run.game, run.trees, summary, notes=summary.notes or ())
+    page = draw.report(run.game, run.trees, summary, lambda: run.expert, notes=summary.notes or ())
     file.write_whole(folder / "report.html", page)
     file.save(run.trees, folder / "trees.json")

@@ -8,7 +8,7 @@ from hydraviper.profile import Profile
 from hydraviper.protocols import Engine
 from hydraviper.records import Summary, encode, to_json
 from hydraviper.runs.evaluate import score_record
-from hydraviper.runs.folder import new_folder
+from hydraviper.runs.folder import new_folder, plain
 from hydraviper.runs.opening import episodes_for, playing
 from hydraviper.runs.price import paired
 from hydraviper.runs.properties import read_properties
@@ -54,7 +54,7 @@ def repair(
         deepest = max(tree.depth for tree in run.trees.trees)
         depth = max(deepest, min(deepest + MORE_QUESTIONS, int(DEPTH.most)))
     episodes = episodes_for(game, episodes)
-    beside = (run.folder or Path("runs", game.name)).resolve()
+    beside = (run.folder or Path("runs", plain(game.name))).resolve()
     target = new_folder(None if out is None else Path(out), beside.parent, f"{beside.name}-repaired")
     with target as folder, playing(game, engine, run.workers) as engine:
         expert = run.expert

@@ -14,19 +14,18 @@ from typing import Any, TypeAlias
 
 from hydraviper.algorithm import Distilled
 from hydraviper.data import InputError
-from hydraviper.experts import store
+from hydraviper.experts import elsewhere, store
 from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.games import catalogue, traffic_facts
 from hydraviper.protocols import Expert, Game
 from hydraviper.records import Iteration, Recipe, ScoreRecord, Summary, decode, from_json
 from hydraviper.runs import trust
-from hydraviper.runs.opening import Tell, expert_named
+from hydraviper.runs.opening import EXPERT, Tell, expert_named
 from hydraviper.trees import file
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
 from hydraviper.version import __version__
-
-EXPERT = "expert.safetensors"  # in the folder of a run that has an expert of its own
 
 
 def _warn(sentence: str) -> None:
@@ -50,12 +49,13 @@ class Run:
         workers: int = 1,
         ask: trust.Ask = lambda question: False,
         tell: Tell = _warn,
+        trust_code: bool = False,
     ) -> None:
         self.trees = trees
         self.path = path  # a run's folder or a trees.json; None if it was not saved
         self.workers = workers
         self._game, self._expert, self._expert_name = game, expert, expert_name
-        self._ask, self._tell = ask, tell
+        self._ask, self._tell, self._trust_code = ask, tell, trust_code
 
     @property
     def folder(self) -> Path | None:
@@ -68,9 +68,9 @@ class Run:
         if self._game is not None:
             return self._game
         parameters = catalogue.completed(self.trees.game, self.trees.parameters)
-        path = catalogue.named_file(self.trees.game, parameters)
-        if path is not None:
-            trust.check(path, self._ask)
+        source = catalogue.named_source(self.trees.game, parameters)
+        if source is not None:
+            trust.check(source, self._ask)
         return catalogue.make(self.trees.game, parameters)
 
     def changed(
@@ -97,14 +97,17 @@ class Run:
         if self._expert is not None:
             return self._expert
         expert = self._find_expert()
-        if store.digest(expert) != self.trees.made["expert"]:
+        if expert_hash(expert) != self.trees.made["expert"]:
             self._tell("Note: the trees were made from another expert than the one they are compared with.")
         return replace(expert, workers=self.workers)
 
-    def _find_expert(self) -> StoredExpert:
-        name = self._expert_name or self.expert_file
-        if name is not None:
-            return expert_named(self.game, name)
+    def _find_expert(self) -> AnyExpert:
+        if self._expert_name is not None:
+            return expert_named(self.game, self._expert_name, trust_code=self._trust_code)
+        if self.expert_file is not None:
+            if elsewhere.is_name(self.expert_file) and elsewhere.runs_code(self.expert_file):
+                trust.check_expert(self.expert_file, self._ask)
+            return expert_named(self.game, self.expert_file, trust_code=self._trust_code)
         makers = (one for one in store.all_shipped(self.game) if store.digest(one) == self.trees.made["expert"])
         return next(makers, None) or store.shipped(self.game)
 
@@ -114,7 +117,8 @@ class Run:
         recipe = None if self.folder is None else read_recipe(self.folder)
         if self.folder is None or recipe is None or recipe.expert.hash != self.trees.made["expert"]:
             return None
-        return None if recipe.expert.file is None else str((self.folder / recipe.expert.file).resolve())
+        name = recipe.expert.file
+        return name if name is None or elsewhere.is_name(name) else str((self.folder / name).resolve())
 
     def hand_on_expert(self, folder: Path) -> str | None:
         """The expert's file as settings.json of a run made from this one names it; one of the run's own is copied."""
@@ -144,20 +148,25 @@ def load_run(
     path: Path | str,
     *,
     expert: Path | str | None = None,
+    game: Game | None = None,
     workers: int = 1,
     trust_path: bool = False,
     ask: trust.Ask = lambda question: False,
     tell: Tell = _warn,
+    trust_code: bool = False,
 ) -> Run:
     """Open a run's folder or a trees.json.
 
-    `expert` is a file or the name of a shipped expert to compare with, instead of the one that made the trees.
-    A file on this machine that only trees.json names is not opened, unless `trust_path` says so or `ask` agrees.
+    `expert` is a file or the name of an expert to compare with, instead of the one that made the trees. `game` is for
+    trees of a game that has no name here, such as some of `from_pettingzoo`. What only the run's files name is not
+    opened, unless `trust_path` says so or `ask` agrees; an expert whose file runs code when it is loaded needs
+    `trust_code`.
     """
     agree = (lambda question: True) if trust_path else ask
+    more: dict[str, Any] = {"ask": agree, "tell": tell, "trust_code": trust_code}
     trees = file.load(path)
     trees = replace(trees, agents=traffic_facts.described(trees.agents))  # older files lack words for 0
-    return Run(trees, path=Path(path), expert_name=expert, workers=workers, ask=agree, tell=tell)
+    return Run(trees, path=Path(path), game=game, expert_name=expert, workers=workers, **more)
 
 
 def opened(source: Source) -> Run:

@@ -13,7 +13,7 @@ from hydraviper.profile import Profile
 from hydraviper.protocols import Game
 from hydraviper.records import Summary, to_json
 from hydraviper.runs.evaluate import evaluate_profile
-from hydraviper.runs.folder import check_new_file
+from hydraviper.runs.folder import check_new_file, plain
 from hydraviper.runs.opening import engine_for
 
 SCORED_ON = 10_000  # episodes, of a game that steps many at once
@@ -47,7 +47,7 @@ def train(
 ) -> Trained:
     """Train an expert for a game by maddpg, idqn or mplight (default: what suits the game), save it and score it."""
     algorithm = algorithms.choose(game, algorithm)
-    path = out or Path(f"{game.name}-{algorithm}-{seed}.safetensors")
+    path = out or Path(f"{plain(game.name)}-{algorithm}-{seed}.safetensors")
     check_new_file(path)
     changes = {"seed": seed} | ({} if episodes is None else {"episodes": episodes})
     with engine_for(game, workers) as engine:

@@ -96,4 +96,9 @@ def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile,
     observations = rollouts.observations or ()
     actions = check_actions(task.game, task.expert.act(observations), int(rollouts.lengths.sum()))
     for dataset in datasets:
-        dataset.extend(observations, actions, rollouts.episodes)
+        dataset.extend(observations, actions, rollouts.episodes, rollouts.acting)
+        if not len(dataset):
+            members = ", ".join(task.game.agents[i].name for i in dataset.team)
+            raise InputError(
+                f"no action of {members} counted in {rollouts.episodes} episodes: choose who is distilled."
+            )

@@ -37,7 +37,7 @@ def resample(
     columns = np.ones((1, len(dataset))) if evenly else dataset.weights.T
     counts = [_draw(column, draws) for column in columns]  # line 3
     shared = len(counts) == 1
-    return np.stack([counts[0 if shared else k] for k in range(len(dataset.team))]), dropped
+    return dataset.counted(np.stack([counts[0 if shared else k] for k in range(len(dataset.team))])), dropped
 
 
 def team_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
@@ -148,7 +148,7 @@ class Weighted:
 
 def take_all(task: Task, dataset: Dataset, iteration: int) -> tuple[np.ndarray, float]:
     """Every sample once (imitation)."""
-    return np.ones((len(dataset.team), len(dataset))), math.inf
+    return dataset.counted(np.ones((len(dataset.team), len(dataset)))), math.inf
 
 
 def _part(dataset: Dataset, rows: slice) -> tuple[list[np.ndarray], np.ndarray]:

@@ -5,7 +5,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -16,8 +15,9 @@ from msgspec import Meta, Struct, structs
 
 from hydraviper.data import InputError
 from hydraviper.games import catalogue
-from hydraviper.protocols import Game
+from hydraviper.protocols import Game, spec_of
 from hydraviper.records import schema_of
+from hydraviper.runs.folder import plain
 from hydraviper.settings import ROLLOUTS, Settings
 from hydraviper.studies.design import Arm, settings_of
 from hydraviper.studies.summaries import Amount, Count, CriticFit, Episodes, Rollouts, Summary
@@ -38,7 +38,7 @@ class GameName(Struct, frozen=True):
     @property
     def title(self) -> str:
         """The game without its options."""
-        return catalogue.titled(self.name, self.parameters)
+        return catalogue.without_options(self.name, self.parameters)
 
     @property
     def key(self) -> str:
@@ -93,8 +93,8 @@ class Cell(Struct, frozen=True):
         """A file's name that people can read and that no other cell has."""
         budget = f"{self.settings.train_budget}-{self.settings.valid_budget}"
         digest = hashlib.sha256(self.key.encode()).hexdigest()[:10]
-        game = re.sub(r"[^\w.-]+", "-", self.game.title)[-MOST_LETTERS:]  # a title may be a path
-        return f"{game}.{self.expert.name}.{self.algorithm}.{budget}.seed-{self.seed}.{digest}"
+        game = plain(self.game.title)[-MOST_LETTERS:]  # a title may be a path
+        return f"{game}.{plain(self.expert.name)}.{self.algorithm}.{budget}.seed-{self.seed}.{digest}"
 
     @property
     def command(self) -> str:
@@ -102,9 +102,7 @@ class Cell(Struct, frozen=True):
 
         A search that is limited by episodes is a second call.
         """
-        spec = self.game.name
-        if self.game.parameters:
-            spec += ":" + ",".join(f"{name}={value}" for name, value in self.game.parameters.items())
+        spec = spec_of(self.game.name, self.game.parameters)
         default, names = Settings().to_json(), {"most_leaves": "leaves"}
         values = {"algorithm": self.algorithm, **self.settings.to_json(), "episodes": self.episodes}
         values.pop("rollouts_per_iteration")
@@ -123,11 +121,20 @@ class Cell(Struct, frozen=True):
 
 
 def cell_of(
-    arm: Arm, game: Game, expert: ExpertName, seed: int, scale: float, there: Mapping[str, Any] | None = None
+    arm: Arm,
+    game: Game,
+    expert: ExpertName,
+    seed: int,
+    scale: float,
+    there: Mapping[str, Any] | None = None,
+    episodes: int | None = None,
 ) -> Cell:
-    """The cell of an arm in a game, with an expert and a seed; `there` is what the study changes in this game."""
+    """The cell of an arm in a game, with an expert and a seed; `there` is what the study changes in this game.
+
+    It is scored on so many unseen episodes; None: as many as suit the game.
+    """
     settings = replace(settings_of(arm, game, there or {}), seed=seed)
-    episodes = game.recommended.evaluation_episodes
+    episodes = game.recommended.evaluation_episodes if episodes is None else episodes
     if scale != 1:
         settings, episodes = _scaled(settings, scale, len(game.agents)), max(10, round(scale * episodes))
     name = GameName(game.name, dict(game.parameters))

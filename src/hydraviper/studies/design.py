@@ -9,8 +9,8 @@ from hydraviper.protocols import Game
 from hydraviper.settings import Settings, settings_for
 from hydraviper.studies.paper import COLOGNE, DECEPTION, INGOLSTADT, NAVIGATION
 
-PAPER_EXPERTS = {NAVIGATION: ("maddpg",), DECEPTION: ("maddpg",), COLOGNE: ("mplight",), INGOLSTADT: ("mplight",)}
-BETTER_EXPERTS = {**PAPER_EXPERTS, COLOGNE: ("mplight", "linear"), INGOLSTADT: ("mplight", "idqn")}
+PAPER_EXPERTS = {NAVIGATION: ("maddpg",), DECEPTION: ("maddpg",), COLOGNE: ("linear",), INGOLSTADT: ("idqn",)}
+BETTER_EXPERTS = PAPER_EXPERTS  # the same, as long as no MPLight ships that sees as far
 PAPERS, OURS = "hydraviper (VR-UCB)", "hydraviper (race)"  # by how validation rollouts are spent
 HYDRAVIPERS = {PAPERS: {"selection": "ucb1"}, OURS: {"selection": "race"}}
 BASELINES = ("iviper", "maviper")

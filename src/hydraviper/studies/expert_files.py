@@ -5,13 +5,17 @@ from pathlib import Path
 
 from hydraviper.data import InputError
 from hydraviper.experts import store
-from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
-from hydraviper.runs.opening import SHIPPED
+from hydraviper.runs.opening import SHIPPED, expert_named
 from hydraviper.studies.study import Study
 
-ExpertFiles = Mapping[tuple[str, str], Path]  # (game without its options, algorithm that trained it) -> file
+UNNAMED = "shipped"  # the expert of a study of one's own that names none
+
+# (game without its options, algorithm that trained it) -> file; of a study of one's own,
+# (game's title, the expert's name there) -> what --expert takes
+ExpertFiles = Mapping[tuple[str, str], Path | str]
 
 
 def chosen(study: Study, words: Sequence[str]) -> tuple[list[str], ExpertFiles]:
@@ -29,11 +33,11 @@ def chosen(study: Study, words: Sequence[str]) -> tuple[list[str], ExpertFiles]:
 
 def read(files: Iterable[Path]) -> ExpertFiles:
     """Expert files by the game and the algorithm that their heads name."""
-    found: dict[tuple[str, str], Path] = {}
+    found: dict[tuple[str, str], Path | str] = {}
     for file in files:
         about = store.load(file).about
         parameters = about.get("parameters")
-        game = catalogue.titled(str(about.get("game")), parameters if isinstance(parameters, Mapping) else {})
+        game = catalogue.without_options(str(about.get("game")), parameters if isinstance(parameters, Mapping) else {})
         key = (game, str(about.get("algorithm")))
         if key in found:
             raise InputError(f"{file} and {found[key]} are both {key[1]} experts for {key[0]}: pass one of them.")
@@ -41,10 +45,12 @@ def read(files: Iterable[Path]) -> ExpertFiles:
     return found
 
 
-def find(game: Game, name: str | None, files: ExpertFiles) -> StoredExpert:
-    """The expert of that name for a game: the file that was passed, else the one that ships; without a name, any."""
-    title = catalogue.titled(game.name, game.parameters)
-    passed = [path for (whose, algorithm), path in files.items() if whose == title and name in (None, algorithm)]
-    if len(passed) > 1:
-        raise InputError(f"{passed[0]} and {passed[1]} are both experts for {title}: pass one of them.")
-    return store.load(passed[0], game) if passed else store.shipped(game, name)
+def find(game: Game, name: str | None, files: ExpertFiles) -> AnyExpert:
+    """The expert of that name for a game: the one that was passed, else the one that ships; without a name, any."""
+    for title in (catalogue.title(game), catalogue.without_options(game.name, game.parameters)):
+        passed = [place for (whose, expert), place in files.items() if whose == title and name in (None, expert)]
+        if len(passed) > 1:
+            raise InputError(f"{passed[0]} and {passed[1]} are both experts for {title}: pass one of them.")
+        if passed:
+            return expert_named(game, passed[0])
+    return store.shipped(game, None if name == UNNAMED else name)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hydraviper.data import InputError
-from hydraviper.experts import store
-from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.games import catalogue
+from hydraviper.runs.run import expert_hash
 from hydraviper.studies import expert_files
 from hydraviper.studies.cells import Cell, ExpertName, cell_of
 from hydraviper.studies.design import Arm
@@ -26,25 +26,26 @@ class Wanted:
     experts: Sequence[str] | None = None
 
 
-def plan(study: Study, wanted: Wanted, files: ExpertFiles) -> list[tuple[Cell, Arm]]:
+def plan(study: Study, wanted: Wanted, files: ExpertFiles, own: ExpertFiles | None = None) -> list[tuple[Cell, Arm]]:
     """The cells that are wanted, seed by seed, so that a study that is stopped early compares on common seeds.
 
     Within a seed the arms follow one another, since the arms of one game may take rollouts from those before.
+    `files` are experts that a user passes, `own` those that the study itself names.
     """
     arms, experts = _arms(study, wanted), _experts(study, wanted)
     games = {name: catalogue.make(study.spec(name)) for name in experts}
-    titles = {catalogue.titled(game.name, game.parameters): experts[name] for name, game in games.items()}
+    titles = {catalogue.without_options(game.name, game.parameters): experts[name] for name, game in games.items()}
     for (title, algorithm), path in files.items():
         if title not in titles or (algorithm not in titles[title] and None not in titles[title]):
             asked = "; ".join(f"{name}: {', '.join(map(_named, names))}" for name, names in experts.items())
             raise InputError(f"{path} is an expert for {title} by {algorithm}, which is not asked for here ({asked}).")
-    found = {
-        (name, expert): expert_files.find(game, expert, files)
+    named = {
+        (name, expert): _identity(expert_files.find(game, expert, {**(own or {}), **files}), expert)
         for name, game in games.items()
         for expert in experts[name]
     }
     return [
-        (cell_of(arm, game, _identity(found[name, expert], expert), seed, wanted.scale, study.settings.get(name)), arm)
+        (cell_of(arm, game, named[name, expert], seed, wanted.scale, study.settings.get(name), study.episodes), arm)
         for seed in range(wanted.seeds)
         for arm in arms
         for name, game in games.items()
@@ -52,8 +53,8 @@ def plan(study: Study, wanted: Wanted, files: ExpertFiles) -> list[tuple[Cell, A
     ]
 
 
-def _identity(expert: StoredExpert, name: str | None) -> ExpertName:
-    return ExpertName(name or str(expert.about.get("algorithm")), store.digest(expert))
+def _identity(expert: AnyExpert, name: str | None) -> ExpertName:
+    return ExpertName(name or str(expert.about.get("algorithm")), expert_hash(expert))
 
 
 def _named(expert: str | None) -> str:
@@ -63,9 +64,11 @@ def _named(expert: str | None) -> str:
 def _experts(study: Study, wanted: Wanted) -> dict[str, list[str | None]]:
     """The games that are wanted, each with its experts; None is whichever expert ships."""
     experts: dict[str, list[str | None]] = {}
-    for game in wanted.games or study.games:
-        if game not in study.games:
-            raise InputError(f"{study.name} has no game {game!r}: choose among {', '.join(study.games)}.")
+    for word in wanted.games or study.games:
+        # a comma divides the words, so that a title with parameters is named by what stands before them
+        game = next((title for title in study.games if word in (title, title.partition(",")[0])), None)
+        if game is None:
+            raise InputError(f"{study.name} has no game {word!r}: choose among {', '.join(study.games)}.")
         names = study.experts.get(game)
         if not names:
             experts[game] = [*(wanted.experts or [None])]

@@ -26,7 +26,7 @@ from hydraviper.engines.local import LocalEngine
 from hydraviper.engines.pool import Pool
 from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
-from hydraviper.experts.store import StoredExpert
+from hydraviper.experts.worth import AnyExpert
 from hydraviper.games import catalogue
 from hydraviper.profile import Profile
 from hydraviper.protocols import Game, offers
@@ -35,6 +35,8 @@ from hydraviper.refine.records import RefineSettings
 from hydraviper.refine.search import refine
 from hydraviper.runs import distil as runs
 from hydraviper.runs import evaluate as evaluation
+from hydraviper.runs.opening import engine_for
+from hydraviper.runs.run import expert_hash
 from hydraviper.studies import expert_files, provenance, results
 from hydraviper.studies.cells import Cell, Result, Timing
 from hydraviper.studies.expert_files import ExpertFiles
@@ -173,9 +175,9 @@ def execute(job: Job) -> Result:
     cell = job.cell
     game = catalogue.make(cell.game.name, cell.game.parameters)
     expert = replace(expert_files.find(game, cell.expert.name, job.files), workers=job.workers)
-    if store.digest(expert) != cell.expert.hash:
+    if expert_hash(expert) != cell.expert.hash:
         raise InputError(f"the {cell.expert.name} expert for {game.name} has changed since the study was planned.")
-    with _scratch(job) as folder, LocalEngine(catalogue.maker(game), job.workers) as engine:
+    with _scratch(job) as folder, engine_for(game, job.workers) as engine:
         summary = _distill(folder, job, game, expert, engine)
         if cell.refine or cell.refine_rollouts:
             summary = _refine(folder, job, game, expert, engine, summary)
@@ -203,7 +205,7 @@ def _scratch(job: Job) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def _distill(folder: Path, job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> dict[str, Any]:
+def _distill(folder: Path, job: Job, game: Game, expert: AnyExpert, engine: LocalEngine) -> dict[str, Any]:
     """Distil into a run's folder; returns what `hydraviper distill --json` prints."""
     cell = job.cell
     plan = runs.Plan(game, expert, VARIANTS[cell.algorithm], cell.settings)
@@ -217,12 +219,13 @@ def _distill(folder: Path, job: Job, game: Game, expert: StoredExpert, engine: L
         command=cell.command,
         references=references,
         shared=shared if job.shares else None,
+        pictures=False,
     )
     return {**to_json(summary), "out": None}
 
 
 def _refine(
-    folder: Path, job: Job, game: Game, expert: StoredExpert, engine: LocalEngine, summary: dict[str, Any]
+    folder: Path, job: Job, game: Game, expert: AnyExpert, engine: LocalEngine, summary: dict[str, Any]
 ) -> dict[str, Any]:
     """Search for better trees; the score is theirs, and the search's seconds are counted."""
     cell, dear = job.cell, not offers(game).compiled
@@ -247,7 +250,7 @@ def _refine(
     return {**summary, **to_json(scores), "seconds": seconds, "notes": notes, "refined": refined.to_json()}
 
 
-def _references(job: Job, game: Game, expert: StoredExpert, engine: LocalEngine) -> evaluation.References:
+def _references(job: Job, game: Game, expert: AnyExpert, engine: LocalEngine) -> evaluation.References:
     """The expert and the yardsticks on the unseen episodes, played by one of the game's cells for all."""
     path = job.folder / RUNNING / f"references-{_digest(job.cell.game.key)}.journal"
     with results.locked(path.with_suffix(".lock")):  # the others wait rather than play the same

@@ -29,10 +29,12 @@ class Study:
     tables: tuple[Callable[[Sequence[Row]], list[Table]], ...] = ()  # beside scores, seeds and jams
     games: tuple[str, ...] = GAMES  # as tables name them
     specs: Mapping[str, str] = field(default_factory=dict)  # what such a name means, if it is no game of the catalogue
+    identities: Mapping[str, GameName] = field(default_factory=dict)  # of games that only whoever made them knows whole
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by game, what differs from the defaults
     # By game, the names of its experts; a game without one is distilled from whichever expert ships.
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: PAPER_EXPERTS)
     reference: str = OURS  # the arm that others of its group and budget are compared with on common seeds
+    episodes: int | None = None  # unseen ones, for the score; None: as many as suit the game
     timed: bool = False  # runtime is measured: one cell at a time
 
     def spec(self, game: str) -> str:
@@ -41,4 +43,4 @@ class Study:
 
     def identity(self, game: str) -> GameName:
         """A game of the study with all of its parameters."""
-        return GameName(*catalogue.whole(self.spec(game)))
+        return self.identities.get(game) or GameName(*catalogue.whole(self.spec(game)))

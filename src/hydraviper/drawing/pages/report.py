@@ -9,6 +9,7 @@ from hydraviper.drawing.charts import WIDTH, inline, width_of
 from hydraviper.drawing.icons import draw_icons
 from hydraviper.drawing.maps import draw_map
 from hydraviper.drawing.pages import beyond, making
+from hydraviper.drawing.pages.episode import Film, episode
 from hydraviper.drawing.pages.scores import more_scores, scores, verdict
 from hydraviper.drawing.pages.streets import streets
 from hydraviper.drawing.pages.style import page
@@ -31,10 +32,12 @@ def render_report(
     drawing: Drawing | None = None,
     teams: Sequence[Team] = (),
     foremost: Sequence[str] = (),
+    film: Film | None = None,
 ) -> str:
     """The whole page as text: verdict, scores, every tree, streets, then all that explains them.
 
-    `drawing` is the game's geometry, `teams` are those of the map, `foremost` the measures that stand beside the score.
+    `drawing` is the game's geometry, `teams` are those of the map, `foremost` the measures that stand beside the
+    score, `film` shows an episode.
     """
     drawing = drawing or Drawing()
     sections = [
@@ -46,6 +49,7 @@ def render_report(
         beyond.refined(summary),
         beyond.constraints(summary),
         _map(summary, drawing, teams),
+        episode(film),
         more_scores(summary, foremost),
         making.learning(summary, ledger),
         making.budget(summary, ledger),

@@ -26,6 +26,8 @@ figure svg { display: block; max-width: 100%; height: auto; }
 .tree { border: 1px solid #dfe3e8; border-radius: 8px; padding: 8px; overflow-x: auto; }
 .tree svg { margin: 0 auto; }
 @media screen { .tree.wide { position: relative; left: 50%; transform: translateX(-50%); width: 96vw; } }
+.film { display: grid; grid-template-columns: repeat(3, 1fr); gap: 4px 12px; }
+.film figure { margin: 0; } .film img { display: block; width: 100%; height: auto; border: 1px solid #dfe3e8; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr)); gap: 0 32px; }
 table { border-collapse: collapse; margin: 8px 0 16px; font-variant-numeric: tabular-nums; break-inside: avoid; }
 th, td { text-align: left; padding: 5px 22px 5px 0; border-bottom: 1px solid #e6e9ed; vertical-align: top; }

@@ -96,7 +96,7 @@ STUDY = Study(
         for partition in PARTITIONS
     ),
     games=(INGOLSTADT,),
-    experts={INGOLSTADT: ("mplight-joint",)},  # local values cannot tell who influences whom
+    experts={INGOLSTADT: ("idqn-joint",)},  # local values cannot tell who influences whom
     figures=(tradeoff, step_seconds),
     tables=(critics, steps, worst_teams),
     reference="none",

@@ -1,0 +1,1 @@
+"""Environments of other packages (Gymnasium, PettingZoo) and of users as games."""
