@@ -300,11 +300,11 @@ def test_games_of_other_packages(monkeypatch):
 
 def test_a_strip_of_pictures():
     game = hydraviper.from_gymnasium(Rooms)
-    pictures = offers(game).drawing.film(First(), 3, 3)
+    pictures = offers(game).drawing.pictures(First(), 3, 3)
     length = int(hydraviper.play(game, First(), np.array([3], np.uint64)).lengths[0])
     assert [step for step, _ in pictures] == [0, round(length / 2), length]
     assert [picture[0, 0, 0] for _, picture in pictures] == [20 * (length - step) for step, _ in pictures]
-    assert offers(hydraviper.from_pettingzoo(Leaving)).drawing.film is None
+    assert offers(hydraviper.from_pettingzoo(Leaving)).drawing.pictures is None
 
 
 # ------------------------------------------------------------------------------------- what is refused
