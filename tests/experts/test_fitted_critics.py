@@ -248,3 +248,15 @@ def test_the_command_values_a_script(call):
     assert code == 0, complaint
     assert "correlation with returns" in printed
     assert Path("cooperative-navigation-best-assignment-critic-0.safetensors").is_file()
+
+
+def test_values_look_no_further_ahead_than_episodes_can_show(navigation):
+    """With MPLight's discount the returns that follow depend on how much of an episode is left; IDQN's may stay."""
+    assert critics.longest_discount(125) == pytest.approx(0.95)
+    assert critics.longest_discount(1000) == pytest.approx(0.99)
+    walker = Walker()
+    for trained, kept in ((0.99, 0.95), (0.95, 0.95), (0.9, 0.9), (0.0, 0.0)):
+        walker.about = {"settings": {"gamma": trained}}
+        assert critics.settings_for(navigation, walker).gamma == pytest.approx(kept)
+    walker.about = {}
+    assert critics.settings_for(navigation, walker).gamma == critics.CriticSettings.gamma

@@ -72,6 +72,7 @@ def run(folder, files, **wanted):
     return conduct.conduct(conduct.Call(OWN, folder, cells, files, 1, SCALE), lambda done, of, left: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["resco", "table1"])
 def test_a_game_is_known_before_it_is_made(name):
     study = STUDIES[name]

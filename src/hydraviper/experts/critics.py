@@ -60,7 +60,7 @@ class CriticSettings:
 def settings_for(
     game: Game, policy: Policy, seed: int = 0, engine: Engine | None = None, **changes: Any
 ) -> CriticSettings:
-    """Settings that suit a game, with the discount that the policy was trained with, if it says so."""
+    """Settings that suit a game, with the policy's own discount, if it says so and episodes are long enough for it."""
     if game.width is None:
         changes = {"rollouts": 2000, "checks": 200, **changes}
     elif offers(game).foreign is not None:  # whose episodes may end long before their horizon
@@ -71,7 +71,7 @@ def settings_for(
     names = ("gamma", "discount")  # the second in older files
     gamma = next((settings[name] for name in names if name in settings), None) if isinstance(settings, dict) else None
     if isinstance(gamma, int | float) and 0 <= gamma < 1:
-        changes["gamma"] = float(gamma)
+        changes["gamma"] = min(float(gamma), longest_discount(game.horizon))
     return CriticSettings(seed=seed, **changes)
 
 
@@ -87,6 +87,7 @@ class Fit:
     samples: int  # that were fitted
 
 
+AHEAD, LEAST_AHEAD = 0.1, 20  # how far values look ahead at most: a share of an episode, and steps
 ENOUGH_STEPS = 50_000  # of an environment of another package
 TIMED = 8  # rollouts that tell how long its episodes are
 ROUNDS = 20  # calls into which the updates are cut, to show progress
@@ -180,6 +181,15 @@ def discounted(rewards: np.ndarray, following: np.ndarray, gamma: float) -> np.n
         if following[row] != row:
             returns[row] += gamma * returns[following[row]]
     return returns
+
+
+def longest_discount(horizon: int) -> float:
+    """The largest discount whose values can be learned from, and held against, episodes of so many steps.
+
+    A value looks ahead by 1 / (1 - gamma) steps. If that is most of an episode, the returns that follow depend on how
+    much of the episode is left, which no observation tells.
+    """
+    return 1 - 1 / max(LEAST_AHEAD, AHEAD * horizon)
 
 
 # ------------------------------------------------------------------------------------------------ learning
