@@ -28,6 +28,13 @@ from tests.helpers.experts import random_expert
 from tests.helpers.slow_world import make_slow
 from tests.helpers.street import FOLDER, STREET
 
+
+@pytest.fixture(autouse=True)
+def short_rollouts_are_kept(monkeypatch):
+    """Rollouts of the tests' street are over so soon that nobody would keep them."""
+    monkeypatch.setattr("hydraviper.runs.distil.QUICK", 0.0)
+
+
 SEEDS = np.arange(5, dtype=np.uint64)
 
 

@@ -22,6 +22,13 @@ from tests.helpers.command_line import refuses  # noqa: E402
 from tests.helpers.experts import random_expert  # noqa: E402
 from tests.helpers.street import STREET  # noqa: E402
 
+
+@pytest.fixture(autouse=True)
+def short_rollouts_are_kept(monkeypatch):
+    """Rollouts of the tests' street are over so soon that nobody would keep them."""
+    monkeypatch.setattr("hydraviper.runs.critic.QUICK", 0.0)
+
+
 pytestmark = pytest.mark.slow
 
 PLACES, ACTIONS, GAMMA = 4, (2, 3), 0.8

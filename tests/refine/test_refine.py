@@ -260,7 +260,8 @@ def test_experience_values_actions_as_the_equations_do(monkeypatch):
     following = np.append(np.arange(1, steps), -2)
     earned = np.stack([paid, np.full(steps, -1.0)], axis=1)  # somebody else loses 1 in every step
     actions = np.stack([moves, np.zeros(steps, int)], axis=1)
-    known._episodes.append(experience._Episodes((seen, nothing), actions, earned, following, np.ones(steps, bool)))
+    everybody = np.ones(steps, bool), np.ones((steps, 2), bool)
+    known._episodes.append(experience._Episodes((seen, nothing), actions, earned, following, *everybody))
     worth = known.worth({0: always_to_one})
     for view, later in (("own reward", 0.8), ("own reward, later too", 0.9)):
         # from 0 the policy earns 1 once, from 1 nothing; Q(place, move) = paid + later * V(move)

@@ -78,6 +78,7 @@ class Killed(BaseException):
 
 
 def test_a_run_that_was_killed_trains_for_as_long_and_ends_the_same(call, monkeypatch):
+    monkeypatch.setattr("hydraviper.runs.distil.QUICK", 0.0)  # the street's rollouts are short
     assert call(*DISTILL, "--out", "whole")[0] == 0
     played = []
     each = LocalEngine.each

@@ -341,8 +341,8 @@ def _run_into(folder, settings, episodes):
         ("table1 has no budget 'mid': choose among high, low", ["table1", "--budget", "mid"]),
         ("table1 has no budget 'High'", ["table1", "--budget", "High"]),
         (
-            "distils cooperative-navigation from maddpg, not from mplight",
-            ["table1", *NAVIGATION, "--expert", "mplight"],
+            "distils cooperative-navigation from maddpg, not from idqn",
+            ["table1", *NAVIGATION, "--expert", "idqn"],
         ),
         ("choose among idqn-joint, or pass a file", ["clustering", "--expert", "mplight"]),
         (
@@ -451,14 +451,16 @@ def play_uncompiled(monkeypatch):
 
 def test_dear_cells_go_on_and_share_what_all_of_them_play(call, monkeypatch, whole):
     """As if rollouts were dear: a cell that was stopped is continued, and the expert is evaluated once for all."""
+    monkeypatch.setattr("hydraviper.runs.distil.QUICK", 0.0)  # as if rollouts took long
     play_uncompiled(monkeypatch)
     options = ["study", "epsilon", *TINY_STUDY, "--seeds", 1, "--algorithms", "0.3,0.5", "--out"]
     play, played, stop_at = hydraviper.LocalEngine._play_here, [], 40
 
     def counted(self, work):
-        if len(played) == stop_at:
+        if stop_at is not None and len(played) >= stop_at:
             raise KeyboardInterrupt
-        played.append(work)
+        policy, seeds, record = work
+        played.extend((policy, seeds[k : k + 1], record) for k in range(len(seeds)))
         return play(self, work)
 
     monkeypatch.setattr(hydraviper.LocalEngine, "_play_here", counted)
@@ -483,6 +485,7 @@ def test_dear_cells_go_on_and_share_what_all_of_them_play(call, monkeypatch, who
 def test_dear_cells_of_one_seed_take_common_rollouts_from_one_another(call, monkeypatch):
     """Cells that only select otherwise train the same trees: the second plays no training rollout, and scores do not
     change."""
+    monkeypatch.setattr("hydraviper.runs.distil.QUICK", 0.0)  # as if rollouts took long
     arms = "hydraviper-without-ucb,hydraviper (VR-UCB)"
     options = ["study", "ablation", *TINY_STUDY, "--seeds", 1, "--budget", "low", "--algorithms", arms, "--out"]
     assert call(*options, "quick")[0] == 0

@@ -48,7 +48,7 @@ def test_every_product_is_added_with_one_rounding():
         expected = (np.longdouble(factor) * row + expected).astype(np.float32)
     index, scale = kernels.lists(37, 24, 24)
     layer = np.empty(24, np.float32)
-    kernels._layer(layer, bias, inputs, rows, index, scale)
+    kernels.layer_row(layer, bias, inputs, rows, index, scale)
     np.testing.assert_array_equal(layer, expected)
 
 

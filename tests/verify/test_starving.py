@@ -19,7 +19,7 @@ from hydraviper.runs import trust
 from hydraviper.trees.file import save
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.verify import properties
-from hydraviper.verify.obligations import obligations_for, resolve
+from hydraviper.verify.obligations import _serving, obligations_for, resolve
 from hydraviper.verify.prover import machine
 from hydraviper.verify.prover.deadline import Deadline
 from hydraviper.verify.prover.machine import Machine, State, keeps_max_red
@@ -195,6 +195,21 @@ def test_states_of_somebody_else_are_where_a_controller_begins():
     model = Machine(controller_of(THREE, Timing(step=10, yellow=3, max_red=33)))
     for goal in (NONE, 0, 1, 2):
         assert model.z3.is_true(model.z3.simplify(model.invariant(model.start(goal))))
+
+
+@pytest.mark.parametrize("sight", [{}, {"memory": 1}, {"moving": 0, "memory": 1}])
+def test_what_serves_a_movement_whatever_else_is_seen(sight):
+    """Against the lane groups themselves; features of phases and of the junction are no movements."""
+    game = hydraviper.make(street_with(**sight))
+    scene = Scene.of(game)
+    for i, signal in enumerate(game.network.signals):
+        for kind in ("queue", "pressure"):
+            for group in signal.groups:
+                assert _serving(scene, i, f"{kind} from {group.name}") == set(group.phases)
+    others = ["phase 1 is green", *(["standing in the junction", "phase 1 has been red for, s"] if sight else [])]
+    for name in others:
+        with pytest.raises(InputError, match="is no movement"):
+            _serving(scene, 0, name)
 
 
 # --------------------------------------------------------------------------- as a user types it

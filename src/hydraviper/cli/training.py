@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column, Table
 
+from hydraviper import outside
 from hydraviper.cli import options
 from hydraviper.cli.application import app
 from hydraviper.cli.common import out, progress_bar
@@ -27,7 +28,7 @@ from hydraviper.settings import TRAINING_EPISODES
 def games(as_json: options.AsJson = False) -> None:
     """List what can be distilled, with sizes."""
     rows, missing = [], {}
-    for name in catalogue.GAMES:
+    for name in [*catalogue.GAMES, *outside.added(outside.GAMES)]:
         try:
             rows.append(_describe(catalogue.make(name)))
         except InputError as error:

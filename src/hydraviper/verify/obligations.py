@@ -211,6 +211,9 @@ def _serving(scene: Scene, agent: int, name: str) -> frozenset[int]:
         raise InputError(f"what a phase serves is not known: {scene.served}.")
     signal, served = scene.agents[agent], scene.served[agent]
     feature = matching(name, signal.features, f"{signal.name} has no feature")[0]
-    if feature < len(signal.actions):
+    kind, of_a_movement, _ = signal.features[feature].partition(" from ")
+    if not of_a_movement:
         raise InputError(f"{name!r} is no movement: name a queue.")
-    return frozenset(np.flatnonzero(served[:, (feature - len(signal.actions)) % served.shape[1]]).tolist())
+    # every kind is told of all movements, in the same order
+    alike = [k for k, one in enumerate(signal.features) if one.startswith(f"{kind} from ")]
+    return frozenset(np.flatnonzero(served[:, alike.index(feature) % served.shape[1]]).tolist())

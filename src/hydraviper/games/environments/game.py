@@ -64,6 +64,7 @@ class Environments(ABC):
         self._masked = [i for i, sight in enumerate(self._sights) if sight.mask is not None]
         words = words_for(first, self.name, options.names, own)
         self.agents = tuple(self._agent(i, name, words) for i, name in enumerate(own))
+        words.check()
         self.teams: tuple[Team, ...] = teams_of(self.name, own, options.distil or words.known.distil or self._usual())
         self.score: Score = scored(options.score, len(own), self.teams)
         limit = options.steps or self._limit(first) or words.known.steps
