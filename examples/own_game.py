@@ -2,6 +2,10 @@
 
 Two lifts serve a queue each. An agent sees how many people wait at its floor and at the other one; it can rest,
 serve a few quickly or serve many slowly. The expert is a rule written by hand, with a value for joint actions.
+
+The command line takes both by name, from the folder of this file:
+
+    hydraviper distill python:own_game:Lifts --expert python:own_game:Dispatcher
 """
 
 from typing import ClassVar
@@ -69,9 +73,10 @@ class Dispatcher:
         return np.repeat(-cost[:, None], 2, axis=1)
 
 
-game = Lifts()
-expert = hydraviper.expert_from(game, Dispatcher())  # finds a team's worst joint action by trying all of them
-settings = hydraviper.Settings(train_budget=40, valid_budget=60, iterations=10, rollouts_per_iteration=20, depth=2)
-result = hydraviper.distill(game, expert, settings)
-scores = hydraviper.evaluate(result, episodes=200)
-print(f"{game.score.name}: trees {scores.score:.1f}, expert {scores.expert:.1f}")
+if __name__ == "__main__":
+    game = Lifts()
+    expert = hydraviper.expert_from(game, Dispatcher())  # finds a team's worst joint action by trying all of them
+    settings = hydraviper.Settings(train_budget=40, valid_budget=60, iterations=10, rollouts_per_iteration=20, depth=2)
+    result = hydraviper.distill(game, expert, settings)
+    scores = hydraviper.evaluate(result, episodes=200)
+    print(f"{game.score.name}: trees {scores.score:.1f}, expert {scores.expert:.1f}")

@@ -3,7 +3,7 @@
 import numba as nb
 import numpy as np
 
-from hydraviper.data import InputError, Observations, Rollouts
+from hydraviper.data import Agent, InputError, Observations, Rollouts
 from hydraviper.protocols import Game, Policy, SeededPolicy, offers
 
 # Episodes stepped at once: few enough for their observations to stay in the cache, many enough to hide Python's cost.
@@ -23,32 +23,35 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     observations = _seen(game, game.reset(seeds), episodes)
     returns = np.zeros((episodes, agents))
     lengths = np.zeros(episodes, np.int64)
-    running = np.ones(episodes, bool)
+    running, left = np.ones(episodes, bool), episodes
     seen: list[Observations] = []
     paid: list[np.ndarray] = []
     acting: list[np.ndarray] = []
-    standing = offers(game).standing
+    standing, counts = offers(game).standing, np.array([len(agent.actions) for agent in game.agents])
+    least = 0 if offers(game).compiled else -offers(game).programs  # some games have programs to leave agents to
     trace = np.full((episodes, game.horizon), np.nan) if offers(game).scoring.step_minutes is not None else None
     for step in range(game.horizon):
         if record:
             seen.append(observations)
             if standing is not None:
                 acting.append(standing().acting.copy())
-        observations, rewards, done = game.step(_chosen(game, actor.act(observations), episodes))
+        chosen = check_actions(game, actor.act(observations), episodes, least, counts)
+        observations, rewards, done = game.step(chosen)
         observations = _seen(game, observations, episodes)
         rewards = _plain(game, "rewards", rewards, (episodes, agents), np.float64)
         done = _plain(game, "ends of episodes", done, (episodes,), np.bool_)
         if record:
             paid.append(rewards)
-        if running.all():
+        if left == episodes:
             returns += rewards
         else:
-            returns[running] += rewards[running]
+            np.add(returns, rewards, out=returns, where=running[:, None])
         if trace is not None:  # scaled so that the mean over the steps is the episode's score
             trace[running, step] = game.score.of(rewards * game.horizon)[running]
         lengths += running
         running &= ~done
-        if not running.any():
+        left = np.count_nonzero(running)
+        if not left:
             break
     if not np.isfinite(returns).all():
         raise InputError(f"{game.name} paid a reward that is not a number: check the game.")
@@ -73,17 +76,26 @@ def _seen(game: Game, observations: Observations, episodes: int) -> Observations
         raise InputError(f"{game.name} showed {len(observations)} observations to {len(game.agents)} agents: one each.")
     checked = []
     for agent, array in zip(game.agents, observations, strict=True):
-        what = f"observations for {agent.name}"
-        checked.append(_plain(game, what, array, (episodes, len(agent.features)), np.float32))
+        checked.append(_plain(game, "observations", array, (episodes, len(agent.features)), np.float32, agent))
         if not _all_finite(checked[-1]):
             raise InputError(f"{game.name} showed {agent.name} a value that is not a number: check the game.")
     return checked
 
 
-def _plain(game: Game, what: str, array: np.ndarray, shape: tuple[int, ...], kind: type[np.generic]) -> np.ndarray:
+def _plain(
+    game: Game,
+    what: str,
+    array: np.ndarray,
+    shape: tuple[int, ...],
+    kind: type[np.generic],
+    whose: Agent | None = None,
+) -> np.ndarray:
     """A copy of an array with the right shape and type: a game may reuse its own in the next step."""
     if offers(game).compiled:
         return array
+    if type(array) is np.ndarray and array.dtype == kind and array.shape == shape:
+        return array.copy()
+    what += "" if whose is None else f" for {whose.name}"
     try:
         with np.errstate(over="ignore"):
             copy = np.array(array, kind)
@@ -94,21 +106,20 @@ def _plain(game: Game, what: str, array: np.ndarray, shape: tuple[int, ...], kin
     return copy
 
 
-def _chosen(game: Game, actions: np.ndarray, episodes: int) -> np.ndarray:
-    """Actions [B, N] that the game knows; one that is not compiled may leave agents to a program."""
-    least = 0 if offers(game).compiled else -offers(game).programs
-    return check_actions(game, actions, episodes, least)
+def check_actions(
+    game: Game, actions: np.ndarray, episodes: int, least: int = 0, counts: np.ndarray | None = None
+) -> np.ndarray:
+    """Refuse actions that are not whole numbers [B, N] among the agents' own: they could crash a kernel.
 
-
-def check_actions(game: Game, actions: np.ndarray, episodes: int, least: int = 0) -> np.ndarray:
-    """Refuse actions that are not whole numbers [B, N] among the agents' own: they could crash a kernel."""
+    `counts` [N] are the agents' numbers of actions, where a caller has them.
+    """
     actions = np.asarray(actions)
     shape = episodes, len(game.agents)
     if actions.shape != shape:
         raise InputError(f"a policy answered {game.name} with actions of shape {actions.shape}, not {shape}: check it.")
     if actions.dtype.kind not in "iu":
         raise InputError(f"a policy answered {game.name} with actions of type {actions.dtype}, not whole numbers.")
-    counts = np.array([len(agent.actions) for agent in game.agents])
+    counts = np.array([len(agent.actions) for agent in game.agents]) if counts is None else counts
     if not _all_within(actions, least, counts):
         row, i = np.argwhere((actions < least) | (actions >= counts))[0]
         raise InputError(

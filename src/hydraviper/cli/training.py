@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column, Table
 
+from hydraviper import outside
 from hydraviper.cli.application import app
 from hydraviper.cli.common import CORES, AsJson, GameName, Seed, Workers, out, progress_bar, within
 from hydraviper.cli.printing import print_scores
@@ -25,7 +26,7 @@ from hydraviper.settings import TRAINING_EPISODES
 def games(as_json: AsJson = False) -> None:
     """List what can be distilled, with sizes."""
     rows, missing = [], {}
-    for name in catalogue.GAMES:
+    for name in [*catalogue.GAMES, *outside.added(outside.GAMES)]:
         try:
             rows.append(_describe(catalogue.make(name)))
         except InputError as error:

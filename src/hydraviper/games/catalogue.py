@@ -89,8 +89,9 @@ def named_source(spec: str, parameters: Mapping[str, Any] | None = None) -> Path
     if name in FILES:
         return traffic_catalogue.place(str(options[FILES[name]]))
     subject = str(options[_subject(name)]) if name in ("gymnasium", "pettingzoo", "python") else ""
-    if not subject or (name == "gymnasium" and ":" not in subject):
-        return None  # Gymnasium's own, or what installed packages have registered with it
+    registered = ":" not in subject if name == "gymnasium" else "/" in subject
+    if not subject or (name != "python" and registered):
+        return None  # what installed packages have registered
     known = name != "python" and re.split("[.:]", subject)[0] in WELL_KNOWN
     return None if known else f"{name}:{subject}"
 

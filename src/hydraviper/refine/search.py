@@ -138,7 +138,7 @@ def _with_counts(state: SearchState, trees: dict[int, Tree]) -> tuple[dict[int, 
     trees = {i: tree.merged() for i, tree in trees.items()}
     budget = state.settings.rollouts
     share = max(2, (budget or DEFAULT_ROLLOUTS) // 50)
-    episodes = COUNTED_EPISODES if state.game.width is None and budget is None else min(COUNTED_EPISODES, share)
+    episodes = COUNTED_EPISODES if state.game.width != 1 and budget is None else min(COUNTED_EPISODES, share)
     rollouts = state.engine.play(Profile(state.expert, trees), state.seeds(COUNTING, 0, episodes), record=True)
     observations = rollouts.observations or ()
     labels = state.expert.act(observations)

@@ -100,7 +100,7 @@ def _check_facts(
     obligations: Obligations, students: Mapping[int, Tree], game: Game | None, episodes: int | None
 ) -> int:
     """Check what is taken to be true of every observation on some; how many were looked at."""
-    count = (EPISODES_FOR_FACTS if game is not None and game.width is None else 0) if episodes is None else episodes
+    count = (EPISODES_FOR_FACTS if game is not None and game.width != 1 else 0) if episodes is None else episodes
     if game is None or count == 0:
         return 0
     return check_facts(obligations, game, students, count)

@@ -46,23 +46,40 @@ def registered(id: str, steps: int | None, own: Mapping[str, Any]) -> Any:
 
 
 def pettingzoo(module: str, **parameters: Any) -> Game:
-    """An environment of a module with PettingZoo's interfaces, such as mpe2.simple_tag_v3."""
+    """An environment of a module with PettingZoo's interfaces, or of PettingZoo's registry (classic/tictactoe-v3)."""
     options, own = divided(parameters)
-    make = partial(_of_module, module)
+    make = partial(_of_pettingzoo, module)
     source = Source(f"pettingzoo:{module}", joined(options, own), partial(make, own), partial(make, {**own, **DRAWN}))
     return PettingZooGame(source, options)
 
 
-def _of_module(name: str, own: Mapping[str, Any]) -> Any:
-    package("pettingzoo", f"pettingzoo:{name}")
-    module = module_named(name, f"pettingzoo:{name}")
+def _of_pettingzoo(name: str, own: Mapping[str, Any]) -> Any:
+    full = f"pettingzoo:{name}"
+    library = package("pettingzoo", full)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PettingZoo's own modules ask for its registry
+        make = _from_registry(library, name) if "/" in name else _from_module(name, full)
+        try:
+            return parallel(make(**own), full)
+        except ImportError as error:
+            raise InputError(f"{full} needs a package that is not installed: {_sentence(error)}") from None
+        except (TypeError, ValueError, AssertionError) as error:
+            raise _refused(full, own, error) from None
+
+
+def _from_registry(library: Any, name: str) -> Callable[..., Any]:
+    for kind in ("parallel", "aec"):
+        if name in getattr(library, f"{kind}_registry", ()):
+            return partial(library.make, kind, name)
+    raise InputError(f"PettingZoo has no {name!r} in its registry: name a module such as mpe2.simple_tag_v3.")
+
+
+def _from_module(name: str, full: str) -> Callable[..., Any]:
+    module = module_named(name, full)
     make = getattr(module, "parallel_env", None) or getattr(module, "env", None)
     if make is None:
         raise InputError(f"the module {name} has neither parallel_env nor env: name one such as mpe2.simple_tag_v3.")
-    try:
-        return parallel(make(**own), f"pettingzoo:{name}")
-    except (TypeError, ValueError, AssertionError) as error:
-        raise _refused(f"pettingzoo:{name}", own, error) from None
+    return make
 
 
 def parallel(env: Any, name: str) -> Any:

@@ -61,8 +61,10 @@ class Environments(ABC):
             sight.with_mask(len(choices.own), infos.get(name))
             for sight, choices, name in zip(sights, self._choices, own, strict=True)
         ]
+        self._masked = [i for i, sight in enumerate(self._sights) if sight.mask is not None]
         words = words_for(first, self.name, options.names, own)
         self.agents = tuple(self._agent(i, name, words) for i, name in enumerate(own))
+        words.check()
         self.teams: tuple[Team, ...] = teams_of(self.name, own, options.distil or words.known.distil or self._usual())
         self.score: Score = scored(options.score, len(own), self.teams)
         limit = options.steps or self._limit(first) or words.known.steps
@@ -98,8 +100,13 @@ class Environments(ABC):
         """Start an episode in instance k: write what is seen and who acts."""
 
     @abstractmethod
-    def _advance(self, chosen: list[list[int]], rewards: np.ndarray) -> None:
-        """Step all running instances: write what is seen, who acts, what is paid, what is over and what was cut."""
+    def _advance(self, actions: np.ndarray, rewards: np.ndarray) -> None:
+        """Step all running instances: write what is seen, who acts, what is paid, what is over, and what was cut."""
+
+    def _end(self, k: int, cut: bool) -> None:
+        """Note that the episode in instance k is over."""
+        self._over[k], self._cut[k], self._acting[k] = True, cut, False
+        self._ended.append(k)
 
     # ------------------------------------------------------------------------------------- a game
 
@@ -112,6 +119,7 @@ class Environments(ABC):
         self._acting = np.zeros((count, len(self.agents)), bool)
         self._over, self._cut = np.zeros(count, bool), np.zeros(count, bool)
         self._running, self._clock = list(range(count)), 0
+        self._ended: list[int] = []  # in this step
         for k, seed in enumerate(np.asarray(seeds).tolist()):
             self._begin(k, seed % SEEDS)
         return self._seen
@@ -119,14 +127,13 @@ class Environments(ABC):
     def step(self, actions: np.ndarray) -> tuple[Observations, np.ndarray, np.ndarray]:
         """Play actions [B, N]; those that a mask forbids give way to the next ones that it allows."""
         rewards = np.zeros(self._acting.shape)
-        self._advance(self._permitted(np.asarray(actions)).tolist(), rewards)
+        self._advance(self._permitted(np.asarray(actions)), rewards)
         self._clock += 1
         if self._clock >= self.horizon:
-            self._cut |= ~self._over
-            self._over[:] = True
-        if self._over[self._running].any():
-            self._running = np.flatnonzero(~self._over).tolist()
-            self._acting[self._over] = False
+            for k in set(self._running).difference(self._ended):
+                self._end(k, cut=True)
+        while self._ended:
+            self._running.remove(self._ended.pop())
         return self._seen, rewards, self._over.copy()
 
     def measures(self) -> Mapping[str, np.ndarray]:
@@ -139,11 +146,10 @@ class Environments(ABC):
 
     def _permitted(self, actions: np.ndarray) -> np.ndarray:
         """The actions [B, N] without those that masks forbid."""
-        for i, sight in enumerate(self._sights):
-            if sight.mask is not None:
-                allowed = sight.allowed(self._seen[i], len(self._choices[i].own))
-                actions = np.array(actions)
-                actions[:, i] = next_allowed(actions[:, i], allowed)
+        for i in self._masked:
+            allowed = self._sights[i].allowed(self._seen[i], len(self._choices[i].own))
+            actions = np.array(actions)
+            actions[:, i] = next_allowed(actions[:, i], allowed)
         return actions
 
     def _agent(self, i: int, own: str, words: Words) -> Agent:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from hydraviper.data import InputError
 from hydraviper.games.environments.game import Environments
@@ -35,17 +36,19 @@ class GymnasiumGame(Environments):
         self._sights[0].write(self._seen[0][k], observation, info)
         self._acting[k] = True
 
-    def _advance(self, chosen: list[list[int]], rewards: np.ndarray) -> None:
+    def _advance(self, actions: np.ndarray, rewards: np.ndarray) -> None:
         sight, own, seen = self._sights[0], self._choices[0].own, self._seen[0]
-        plain, instances = sight.plain, self._instances
+        plain, instances = sight.plain, self._instances  # names of this function: the loop is played millions of times
+        chosen, paid = actions[:, 0].tolist(), [0.0] * len(actions)
         for k in self._running:
-            observation, rewards[k, 0], over, cut, info = instances[k].step(own[chosen[k][0]])
-            if plain is not None and getattr(observation, "shape", None) == plain:
+            observation, paid[k], over, cut, info = instances[k].step(own[chosen[k]])
+            if plain is not None and isinstance(observation, ndarray) and observation.shape == plain:
                 seen[k] = observation
             else:
                 sight.write(seen[k], observation, info)
             if over or cut:
-                self._over[k], self._cut[k] = True, not over
+                self._end(k, not over)
+        rewards[:, 0] = paid
 
 
 class PettingZooGame(Environments):
@@ -87,28 +90,25 @@ class PettingZooGame(Environments):
         self._show(k, observations, infos or {})
         self._let_act(k)
 
-    def _advance(self, chosen: list[list[int]], rewards: np.ndarray) -> None:
-        choices = self._choices
+    def _advance(self, actions: np.ndarray, rewards: np.ndarray) -> None:
+        own, rows = [choices.own for choices in self._choices], actions.tolist()
         for k in self._running:
-            instance, actions = self._instances[k], chosen[k]
-            own = {name: choices[i].own[actions[i]] for name in instance.agents for i in (self._place(name),)}
-            observations, paid, over, cut, infos = instance.step(own)
+            instance, chosen = self._instances[k], rows[k]
+            places = map(self._place, instance.agents)
+            acts = {name: own[i][chosen[i]] for name, i in zip(instance.agents, places, strict=True)}
+            observations, paid, over, cut, infos = instance.step(acts)
             for name, reward in paid.items():
                 rewards[k, self._place(name)] = reward
             self._show(k, observations, infos)
             if not instance.agents or all(over[name] or cut[name] for name in over):
-                self._over[k], self._cut[k] = True, any(cut.values()) and not all(over.values())
+                self._end(k, any(cut.values()) and not all(over.values()))
             else:
                 self._let_act(k)
 
     def _show(self, k: int, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> None:
         for name, observation in observations.items():
             i = self._place(name)
-            sight = self._sights[i]
-            if sight.plain is not None and getattr(observation, "shape", None) == sight.plain:
-                self._seen[i][k] = observation
-            else:
-                sight.write(self._seen[i][k], observation, infos.get(name))
+            self._sights[i].write(self._seen[i][k], observation, infos.get(name))
 
     def _let_act(self, k: int) -> None:
         """Note who acts in the next step of instance k."""

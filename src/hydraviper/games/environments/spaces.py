@@ -133,6 +133,9 @@ class Sight:
 
     def write(self, row: np.ndarray, observation: Any, info: Any = None) -> None:
         """Put an observation, and the mask of an info, into a row of features [F]."""
+        if self.plain is not None and isinstance(observation, np.ndarray) and observation.shape == self.plain:
+            row[:] = observation
+            return
         for part in self.parts:
             value = observation
             try:

@@ -32,6 +32,7 @@ class Words:
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # group -> features, actions
     known: Known = field(default_factory=Known)
     digest: str | None = None  # of the file
+    used: set[tuple[str, str, str]] = field(default_factory=set)  # what of the file has been found, see `check`
 
     def features(self, agent: str, plain: Sequence[str]) -> tuple[str, ...]:
         """The names of an agent's features, given the plain ones without those of a mask."""
@@ -43,23 +44,32 @@ class Words:
 
     def _named(self, what: str, agent: str, plain: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
         names = list(known if len(known) == len(plain) else plain)
-        for whose in ("", group(agent), agent):
-            given = self.given.get(whose, {}).get(what)
-            if isinstance(given, list):
-                if len(given) != len(plain):
-                    raise InputError(
-                        f"{self.file} names {len(given)} {what} of {agent}, which has {len(plain)} in {self.game}: "
-                        f"name each of {', '.join(names[:3])}, ... in this order."
-                    )
-                names = given
-            for old, new in (given if isinstance(given, dict) else {}).items():
-                if old not in plain and old not in names:
-                    raise InputError(
-                        f"{self.file} names {old!r} anew, which {agent} of {self.game} does not have: it has "
-                        f"{', '.join(names[:6])}{', ...' if len(names) > 6 else ''}."
-                    )
-                names = [new if old in (name, first) else name for name, first in zip(names, plain, strict=True)]
+        given = [(whose, self.given.get(whose, {}).get(what)) for whose in ("", group(agent), agent)]
+        lists = [listed for _, listed in given if isinstance(listed, list)]
+        if lists and len(lists[-1]) != len(plain):  # the last one is the most special
+            raise InputError(
+                f"{self.file} names {len(lists[-1])} {what} of {agent}, which has {len(plain)} in {self.game}: name "
+                f"each of {', '.join(names[:3])}, ... in this order."
+            )
+        for whose, renamed in given:
+            names = list(lists[-1]) if lists and renamed is lists[-1] else names
+            for old, new in (renamed if isinstance(renamed, dict) else {}).items():
+                places = [k for k, (name, first) in enumerate(zip(names, plain, strict=True)) if old in (name, first)]
+                self.used.update((whose, what, old) for _ in places)
+                for place in places:
+                    names[place] = new
         return tuple(names)
+
+    def check(self) -> None:
+        """Refuse a file that names something anew which no agent has, once all agents are named."""
+        for whose, parts in self.given.items():
+            for what, renamed in parts.items():
+                for old in renamed if isinstance(renamed, dict) else ():
+                    if (whose, what, old) not in self.used:
+                        raise InputError(
+                            f"{self.file} names {old!r} anew, but no agent of {self.game} has it: write the {what} as "
+                            "`hydraviper show` has them without this file."
+                        )
 
 
 def words_for(instance: Any, game: str, path: str | None, agents: Sequence[str]) -> Words:
