@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -152,7 +153,9 @@ def test_what_a_mask_forbids_is_neither_chosen_nor_the_worst(lights):
         np.testing.assert_allclose(values.min(axis=1), least, rtol=1e-12, atol=1e-300)
     alone = np.array([[0, 1, 0, 0, 1, 0]], np.float32)  # only the second is allowed
     assert q.values(alone).argmax() == 1
-    assert np.isfinite(q.values(np.zeros((1, 6), np.float32))).all()  # nobody acts
+    nobody = np.zeros((1, 6), np.float32)
+    both = replace(q, network=lambda rows: pytest.fail("asked") if len(rows) != 1 else q.network(rows))
+    np.testing.assert_array_equal(both.values(np.concatenate([nobody, alone])), [[0, 0, 0], *q.values(alone)])
 
 
 def test_networks_are_shown_what_they_were_trained_on(lights, stairs):
@@ -186,6 +189,18 @@ def test_functions_see_and_answer_in_the_environments_own_form(lights, stairs):
     np.testing.assert_array_equal(same.act([low]), expert.act([low]))
     again = pickle.loads(pickle.dumps(expert))
     np.testing.assert_array_equal(again.act([low]), expert.act([low]))
+
+
+def test_packages_add_kinds_of_experts(stairs, monkeypatch):
+    entry = EntryPoint("rule", "tests.helpers.foreign:rule", "hydraviper.experts")
+    monkeypatch.setattr(elsewhere, "added", lambda group: {entry.name: entry} if group == entry.group else {})
+    seen = [np.arange(1, 6, dtype=np.float32)[:, None]]
+    for text, wanted in (("rule:climb", [2, 2, 2, 2, 1]), ("*=rule:stay", [1] * 5)):
+        assert elsewhere.runs_code(text)
+        expert = hydraviper.load_expert(text, stairs)
+        np.testing.assert_array_equal(expert.act(seen)[:, 0], wanted)
+    with pytest.raises(InputError, match=r"of the kinds sb3, .*, rule"):
+        elsewhere.load("rules:climb", stairs)
 
 
 def test_what_a_function_answers_must_be_an_action(stairs):
@@ -397,6 +412,7 @@ def test_pickles_in_records_are_not_opened(lights, tmp_path):
         hydraviper.load_expert(f"rollouts:{tmp_path}/bad.npz", lights)
 
 
+@pytest.mark.slow
 def test_one_action_only(stairs, tmp_path):
     np.savez(tmp_path / "up.npz", observations=np.arange(40) % 5 + 1, actions=np.ones(40, int))
     expert = hydraviper.load_expert(f"rollouts:{tmp_path}/up.npz", stairs)

@@ -49,6 +49,14 @@ def test_a_function_or_a_class(here, expert):
 
 
 @pytest.mark.slow
+def test_workers_do_not_change_the_trees(here):
+    for workers in (1, 2):
+        works(here, "distill", STAIRS, "--expert", CLIMB, *BUDGET[:-1], workers, "--out", f"run{workers}")
+    one, two = (json.loads(Path(f"run{workers}/trees.json").read_text())["agents"] for workers in (1, 2))
+    assert one == two
+
+
+@pytest.mark.slow
 def test_recorded_rollouts_are_kept_as_a_network(here):
     places = np.arange(500) % 5 + 1
     np.savez("walk.npz", observations=places, actions=np.where(places < 5, 1, 0), rewards=places)

@@ -83,17 +83,28 @@ class AdaptedQ:
     digest: str = ""  # tells it from others where the network alone does not
 
     def values(self, observations: np.ndarray) -> np.ndarray:
-        """What every action is worth, [B, F] -> [B, A]; a row never depends on the other rows."""
-        if not len(observations):
-            return np.empty((0, self.actions))
+        """What every action is worth, [B, F] -> [B, A]; a row never depends on the other rows.
+
+        Where the environment allows nothing, nobody acts, and the policy is not asked.
+        """
+        allowed = np.ones((len(observations), self.actions), bool)
+        if self.foreign is not None and self.foreign.masked[self.agent]:
+            allowed = self.foreign.allowed(self.agent, observations)
+        acting, values = allowed.any(axis=1), np.zeros(allowed.shape)
+        if acting.any():
+            values[acting] = self.asked(observations[acting], allowed[acting])
+        return values
+
+    def asked(self, observations: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+        """The same where something is allowed, bool [B, A]."""
         told = self.network(seen(self.foreign, self.agent, observations, self.shown))
         if self.answers == CHOICES:
             return self._chosen(told)
-        told, allowed = np.array(told, np.float64), self._allowed(observations)
-        if told.shape != allowed.shape:
+        told = np.array(told, np.float64)
+        if told.shape != allowed.shape or not np.isfinite(told).all():
             raise InputError(
-                f"the expert of agent {self.agent} answered with numbers of shape {told.shape[1:]}, not one for each "
-                f"of its {self.actions} actions: pass an expert of this game."
+                f"the expert of agent {self.agent} answered {told[:1].tolist()}, which is not one number for each of "
+                f"its {self.actions} actions: pass an expert of this game."
             )
         if self.answers == PREFERENCES:
             kernels.log_probabilities(told, allowed)
@@ -112,13 +123,6 @@ class AdaptedQ:
                 f"are 0 to {self.actions - 1}."
             )
         return np.eye(self.actions)[actions]
-
-    def _allowed(self, observations: np.ndarray) -> np.ndarray:
-        """What the environment allows, bool [B, A]; everything where it allows nothing, as nobody acts there."""
-        if self.foreign is None or not self.foreign.masked[self.agent]:
-            return np.ones((len(observations), self.actions), bool)
-        allowed = self.foreign.allowed(self.agent, observations)
-        return allowed | ~allowed.any(axis=1, keepdims=True)
 
 
 def seen(foreign: Foreign | None, agent: int, features: np.ndarray, shown: str) -> Any:

@@ -150,7 +150,7 @@ def _player(game: Game, i: int, parts: tuple[Part, ...]) -> Part:
     if part.kind == RANDOM and any(i in team for team in game.teams):
         raise InputError(
             f"{game.agents[i].name} would act at random, and there is nothing to distil in that: leave it out of the "
-            "game's teams, or name its expert."
+            "game's teams (distil=NAME), or name its expert."
         )
     return part
 
@@ -212,7 +212,7 @@ def _does_not_fit(game: Game, i: int, part: Part, found: Found) -> InputError:
 def _try(game: Game, i: int, part: Part, q: AdaptedQ) -> None:
     """Ask once where a policy does not say its sizes."""
     try:
-        q.values(np.zeros((1, q.features), np.float32))
+        q.asked(np.zeros((1, q.features), np.float32), np.ones((1, q.actions), bool))
     except InputError:
         raise
     except Exception as error:
