@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Torch, Stable-Baselines3, RLlib and Minari have an environment of their own. TORCH=... chooses another build of torch.
 EXPERTS := .venv-experts
 TORCH ?= torch==2.13.0
-LOCKED := train traffic verify export studies onnx dev
+LOCKED := games train traffic verify export studies onnx dev
 
 .PHONY: demo test check quick coverage lint style types bench lock clean test-experts
 
@@ -70,8 +70,8 @@ $(EXPERTS)/.ready: pyproject.toml
 	@test -x $(EXPERTS)/bin/python || $(PYTHON) -m venv $(EXPERTS)
 	@echo "Installing torch and other people's frameworks into $(EXPERTS) ..."
 	@$(EXPERTS)/bin/pip install --quiet --disable-pip-version-check "$(TORCH)"
-	@$(EXPERTS)/bin/pip install --quiet --disable-pip-version-check -e ".[sb3,torch,onnx,rllib,minari,train]" \
-		onnx onnxscript gymnasium pettingzoo mpe2 pytest hypothesis
+	@$(EXPERTS)/bin/pip install --quiet --disable-pip-version-check -e ".[games,sb3,torch,onnx,rllib,minari,train]" \
+		onnx onnxscript pytest hypothesis
 	@touch $@
 
 clean:

@@ -111,12 +111,14 @@ def dqn(identity: str, path: Path) -> None:
     kept = EvalCallback(
         gymnasium.make(identity),
         callback_on_new_best=enough,
-        eval_freq=2500,
+        eval_freq=1024,
         n_eval_episodes=20,
         best_model_save_path=str(path.with_suffix("")),
+        verbose=0,
     )
-    settings = {"learning_starts": 1000, "target_update_interval": 200, "gradient_steps": 2, "buffer_size": 100_000}
-    settings |= {"exploration_fraction": 0.3, "exploration_final_eps": 0.04, "learning_rate": 1e-3, "batch_size": 64}
+    settings: dict[str, Any] = {"learning_rate": 2.3e-3, "batch_size": 64, "buffer_size": 100_000}
+    settings |= {"learning_starts": 1000, "target_update_interval": 10, "train_freq": 256, "gradient_steps": 128}
+    settings |= {"exploration_fraction": 0.16, "exploration_final_eps": 0.04, "policy_kwargs": {"net_arch": [256, 256]}}
     DQN("MlpPolicy", identity, **settings, seed=0, device="cpu").learn(60_000, callback=kept)
     (path.with_suffix("") / "best_model.zip").replace(path)
 

@@ -16,6 +16,7 @@ from hydraviper.data import InputError
 from hydraviper.games import catalogue
 from hydraviper.games.environments.choices import next_allowed
 from hydraviper.protocols import offers
+from hydraviper.runs.opening import engine_for
 from tests.helpers.environments import Crowd, Forgetful, Growing, Leaving, Nameless, Rooms, Steering
 
 SEEDS = np.arange(5, dtype=np.uint64)
@@ -244,9 +245,8 @@ def test_batches_do_not_matter():
     [partial(catalogue.make, "gymnasium:CartPole-v1"), partial(hydraviper.from_gymnasium, Rooms())],
     ids=["by name", "by object"],
 )
-def test_workers_do_not_matter(game):
-    from hydraviper.runs.opening import engine_for
-
+def test_workers_do_not_matter(game, monkeypatch):
+    monkeypatch.setattr("hydraviper.engines.local.STARTING", 0.0)  # play in processes from the start
     made = game()
     with engine_for(made, 1) as one, engine_for(made, 2) as two:
         assert two.workers == 2

@@ -4,6 +4,7 @@ Work is cut by seeds, never by workers, and every episode depends on its seed al
 the same rollouts, bit for bit.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
@@ -16,6 +17,7 @@ from hydraviper.engines.workers import Done, Work, Workers
 from hydraviper.protocols import Game, Policy, offers
 from hydraviper.rollout import play
 
+STARTING = 3.0  # seconds that processes take to start, more or less
 CHUNK = 512  # episodes per piece of work, where a game can step that many at once
 
 
@@ -35,6 +37,7 @@ class LocalEngine:
             raise InputError("several workers need a game each: pass a function that makes a new game every time.")
         self._threads: ThreadPoolExecutor | None = None
         self._processes: Workers | None = None
+        self._seconds_here = 0.0  # played before there were processes
         self._thread = local()
 
     def play(self, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
@@ -66,8 +69,7 @@ class LocalEngine:
     def each(self, pieces: Sequence[Work], done: Done | None = None) -> list[Rollouts]:
         """Play pieces of work; `done` is told of each as soon as it is played, in whatever order that is."""
         if not self._compiled and self.workers > 1 and len(pieces) > 1:
-            self._processes = self._processes or Workers(self._make_game, self.workers)
-            return self._processes.run(pieces, done)
+            return self._in_processes(pieces, done)
         if self.workers == 1 or len(pieces) == 1:
             played = map(self._play_here, pieces)
         else:
@@ -79,6 +81,23 @@ class LocalEngine:
             if done is not None:
                 done(number, one)
         return rollouts
+
+    def _in_processes(self, pieces: Sequence[Work], done: Done | None) -> list[Rollouts]:
+        """Play in processes; of a game that steps many episodes, the first seconds here: processes start slowly."""
+        rollouts: list[Rollouts] = []
+        while self._processes is None and len(rollouts) < len(pieces) and self._game.width != 1:
+            if self._seconds_here >= STARTING:
+                break
+            start = time.perf_counter()
+            rollouts.append(self._play_here(pieces[len(rollouts)]))
+            self._seconds_here += time.perf_counter() - start
+            if done is not None:
+                done(len(rollouts) - 1, rollouts[-1])
+        left, first = pieces[len(rollouts) :], len(rollouts)
+        if not left:
+            return rollouts
+        self._processes = self._processes or Workers(self._make_game, self.workers)
+        return rollouts + self._processes.run(left, None if done is None else lambda k, one: done(first + k, one))
 
     def _play_here(self, work: Work) -> Rollouts:
         return play(self._game, *work)
