@@ -74,7 +74,7 @@ def players(folder):
 def test_whoever_dies_the_rollouts_are_the_same(nodes, engine, navigation, tmp_path, kill):
     whole = hydraviper.play(navigation, Staying(3), SEEDS, record=True)
     other = nodes.add_node(num_cpus=1)
-    players_of = engine(partial(Named, tmp_path))
+    players_of = engine(partial(Named, tmp_path), workers=2)
     assert players_of.workers == 2
 
     def strike():
@@ -130,7 +130,7 @@ def test_the_same_trees_as_on_this_machine_by_the_command_line(tmp_path):
     for more in ([], ["--engine", "ray"]):
         out = tmp_path / f"run{len(more)}"
         call = [sys.executable, "-m", "hydraviper.cli", "distill", "cooperative-navigation", *options, *more]
-        subprocess.run([*call, "--out", str(out)], check=True, capture_output=True, timeout=200)
+        subprocess.run([*call, "--out", str(out)], check=True, capture_output=True, timeout=200, cwd=tmp_path)
         trees.append((out / "trees.json").read_bytes())
     assert trees[0] == trees[1]
 

@@ -264,7 +264,7 @@ def _connect(ray: Any, address: str | None) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address is not None and address != "auto":
         _reach(address)
-    place: dict[str, Any] = {"include_dashboard": False} if address is None else {"address": address}
+    place: dict[str, Any] = {"address": address or "local"} | ({} if address else {"include_dashboard": False})
     try:
         ray.init(**place, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
