@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hydraviper.algorithm import Distilled, distill
     from hydraviper.data import Agent, Estimate, InputError, JobError, Recommended, Rollouts, Score, Team, Values
     from hydraviper.dataset import Dataset
+    from hydraviper.engines.cluster import RayEngine
     from hydraviper.engines.local import LocalEngine
     from hydraviper.experts.local_q import LocalQ, LocalQExpert
     from hydraviper.experts.networks import CriticExpert, NetworkExpert
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from hydraviper.runs.evaluate import evaluate
     from hydraviper.runs.explain import explain
     from hydraviper.runs.export import export
+    from hydraviper.runs.opening import play_on
     from hydraviper.runs.own_expert import make_expert
     from hydraviper.runs.refine import refine
     from hydraviper.runs.repair import repair
@@ -74,6 +76,7 @@ __all__ = [
     "NetworkExpert",
     "Policy",
     "Profile",
+    "RayEngine",
     "Recommended",
     "RefineSettings",
     "Refined",
@@ -102,6 +105,7 @@ __all__ = [
     "make",
     "make_expert",
     "play",
+    "play_on",
     "refine",
     "repair",
     "replay",
@@ -118,6 +122,7 @@ _HOMES = {
     "algorithm": ("Distilled", "distill"),
     "data": ("Agent", "Estimate", "InputError", "JobError", "Recommended", "Rollouts", "Score", "Team", "Values"),
     "dataset": ("Dataset",),
+    "engines.cluster": ("RayEngine",),
     "engines.local": ("LocalEngine",),
     "experts.local_q": ("LocalQ", "LocalQExpert"),
     "experts.networks": ("CriticExpert", "NetworkExpert"),
@@ -135,6 +140,7 @@ _HOMES = {
     "runs.evaluate": ("evaluate",),
     "runs.explain": ("explain",),
     "runs.export": ("export",),
+    "runs.opening": ("play_on",),
     "runs.own_expert": ("make_expert",),
     "runs.refine": ("refine",),
     "runs.repair": ("repair",),

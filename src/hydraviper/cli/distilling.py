@@ -26,6 +26,7 @@ from hydraviper.runs.opening import (
     file_of,
     game_named,
     is_at_hand,
+    play_on,
     variant_named,
 )
 from hydraviper.runs.own_expert import MINUTES, check_makeable
@@ -58,7 +59,6 @@ ExpertMinutes = Annotated[
     float,
     number("--expert-minutes", EXPERT_MINUTES, "Where no expert is at hand: minutes to make one; 0: the best rule."),
 ]
-EngineName = Annotated[str, typer.Option("--engine", help="Where rollouts are played: local.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run's folder; default: a new one in runs/.")]
 Demand = Annotated[str, typer.Option(help="Also play with so many times the traffic, e.g. 0.8,1.0,1.2.")]
 Seeds = Annotated[int, number("--seeds", SEEDS, "How many seeds each.")]
@@ -90,16 +90,16 @@ def distill(
     expert_name: options.ExpertName = None,
     values: options.Values = None,
     expert_minutes: ExpertMinutes = MINUTES,
-    engine_name: EngineName = "local",
+    engine: options.EngineName = "local",
+    address: options.Address = None,
     workers: options.Workers = options.CORES,
     episodes: options.Episodes = None,
     out_folder: Out = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Distill an expert into small trees, score them on unseen episodes and write a report."""
+    play_on(engine, address)
     game = game_named(spec)
-    if engine_name != "local":
-        raise InputError(f"there is no engine {engine_name!r}: choose local.")
     if values is not None or is_at_hand(game, expert_name):
         expert = _expert(game, expert_name, values, workers, as_json)
     else:
@@ -116,9 +116,9 @@ def distill(
     with (
         runs.claimed(plan.recipe, out_folder) as folder,
         progress_bar(as_json) as show,
-        engine_for(game, workers) as engine,
+        engine_for(game, workers) as players,
     ):
-        summary = runs.execute(plan, folder, engine, episodes=count, command=command, progress=show, tell=tell)
+        summary = runs.execute(plan, folder, players, episodes=count, command=command, progress=show, tell=tell)
     point_to_latest(folder)
     print(encode(summary)) if as_json else print_summary(summary)
 
@@ -137,10 +137,13 @@ def evaluate(
     seed: options.Seed = 0,
     demand: Demand = "",
     expert: options.ExpertName = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
     workers: options.Workers = options.CORES,
     as_json: options.AsJson = False,
 ) -> None:
     """Score trees, expert and yardsticks on the same unseen episodes."""
+    play_on(engine, address)
     factors = _factors(demand)
     saved = open_run(run, expert, workers)
     with progress_bar(as_json) as show:
@@ -172,12 +175,15 @@ def compare(
     drop_quantile: DropQuantile = Settings.drop_quantile,
     expert_name: options.ExpertName = None,
     values: options.Values = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
     workers: options.Workers = options.CORES,
     episodes: options.Episodes = None,
     out_file: Table = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare algorithms side by side, with intervals over seeds."""
+    play_on(engine, address)
     game = game_named(spec)
     expert = _expert(game, expert_name, values, workers, as_json)
     variants = [variant_named(name.strip()) for name in algorithms.split(",")]

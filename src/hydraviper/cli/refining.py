@@ -14,7 +14,7 @@ from hydraviper.records import encode
 from hydraviper.refine.records import RefineSettings
 from hydraviper.runs import refine as refining
 from hydraviper.runs.folder import point_to_latest
-from hydraviper.runs.opening import file_of
+from hydraviper.runs.opening import file_of, play_on
 from hydraviper.settings import DEPTH, ROLLOUTS, SOME_SECONDS
 
 Seconds = Annotated[
@@ -35,12 +35,15 @@ def refine(
     leaves: options.Leaves = None,
     seed: options.Seed = 0,
     expert: options.ExpertName = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
     workers: options.Workers = options.CORES,
     episodes: options.Episodes = None,
     out_folder: Out = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Search directly for better trees; never worse on held-out episodes than those of the run."""
+    play_on(engine, address)
     saved = open_run(run, expert, workers)
     settings = RefineSettings(
         seconds=seconds, rollouts=rollouts, features=features or "plain", seed=seed, depth=depth, leaves=leaves
