@@ -15,7 +15,8 @@ from hydraviper.steps.task import Task
 from hydraviper.trees import cart, ensembles, joint
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
-from hydraviper.trees.tree import Tree, from_scikit_learn
+from hydraviper.trees.scikit_learn import from_scikit_learn
+from hydraviper.trees.tree import Tree
 from hydraviper.verify.bounds import Bounds
 from hydraviper.verify.growth import grow_within
 from hydraviper.verify.mending import mend
