@@ -12,6 +12,7 @@ import numpy as np
 from hydraviper.data import Agent, Derived, InputError, Values
 from hydraviper.records import from_json, to_json
 from hydraviper.trees.derived import extend, single
+from hydraviper.trees.shown import html_of
 
 LEAF = -1
 
@@ -132,6 +133,10 @@ class Tree:
         from hydraviper.trees.scikit_learn import from_scikit_learn
 
         return from_scikit_learn(model, actions)
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show: the drawing, with zoom and paths that light up; names are known to its run alone."""
+        return html_of(self)
 
     def to_json(self) -> dict[str, Any]:
         """Plain columns, for `trees.json`."""
