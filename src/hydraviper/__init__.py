@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hydraviper.games.catalogue import make
     from hydraviper.games.environments.by_object import from_gymnasium, from_pettingzoo
     from hydraviper.ledger import Ledger
+    from hydraviper.logs import Log, open_log
     from hydraviper.profile import Profile
     from hydraviper.protocols import Engine, Expert, Game, Policy, Student
     from hydraviper.records import Evaluation, Summary, Verification
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from hydraviper.runs.repair import repair
     from hydraviper.runs.replay import replay
     from hydraviper.runs.run import Run, load_run
+    from hydraviper.runs.train import Trained, train
     from hydraviper.runs.verify import verify
     from hydraviper.settings import Settings, settings_for
     from hydraviper.trees.file import load as load_trees
@@ -71,6 +73,7 @@ __all__ = [
     "LocalEngine",
     "LocalQ",
     "LocalQExpert",
+    "Log",
     "NetworkExpert",
     "Policy",
     "Profile",
@@ -84,6 +87,7 @@ __all__ = [
     "Student",
     "Summary",
     "Team",
+    "Trained",
     "Tree",
     "Values",
     "Variant",
@@ -101,6 +105,7 @@ __all__ = [
     "load_trees",
     "make",
     "make_expert",
+    "open_log",
     "play",
     "refine",
     "repair",
@@ -110,6 +115,7 @@ __all__ = [
     "save_trees",
     "settings_for",
     "shipped_expert",
+    "train",
     "verify",
 ]
 
@@ -126,6 +132,7 @@ _HOMES = {
     "games.catalogue": ("make",),
     "games.environments.by_object": ("from_gymnasium", "from_pettingzoo"),
     "ledger": ("Ledger",),
+    "logs": ("Log", "open_log"),
     "profile": ("Profile",),
     "protocols": ("Engine", "Expert", "Game", "Policy", "Student"),
     "refine.records": ("RefineSettings", "Refined"),
@@ -140,6 +147,7 @@ _HOMES = {
     "runs.repair": ("repair",),
     "runs.replay": ("replay",),
     "runs.run": ("Run", "load_run"),
+    "runs.train": ("Trained", "train"),
     "runs.verify": ("verify",),
     "settings": ("Settings", "settings_for"),
     "trees.file": ("load_trees", "save_trees"),

@@ -56,6 +56,7 @@ def train(
     episodes: Annotated[int | None, number("--episodes", TRAINING_EPISODES, "Episodes to train for.")] = None,
     seed: options.Seed = 0,
     workers: options.Workers = options.CORES,
+    log: options.LogTarget = None,
     out_file: Annotated[Path | None, typer.Option("--out", help="Where the expert goes.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -69,6 +70,7 @@ def train(
             workers=workers,
             out=out_file,
             progress=show,
+            log=log,
         )
     if as_json:
         print(json.dumps(trained.to_json()))
