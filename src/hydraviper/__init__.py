@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hydraviper.refine.records import Refined, RefineSettings
     from hydraviper.rollout import play
     from hydraviper.runs.distil import save_run
+    from hydraviper.runs.edit import edit
     from hydraviper.runs.evaluate import evaluate
     from hydraviper.runs.explain import explain
     from hydraviper.runs.export import export
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from hydraviper.runs.train import Trained, train
     from hydraviper.runs.verify import verify
     from hydraviper.settings import Settings, settings_for
+    from hydraviper.trees.edit import Wish
     from hydraviper.trees.file import load as load_trees
     from hydraviper.trees.file import save as save_trees
     from hydraviper.trees.tree import Tree
@@ -92,8 +94,10 @@ __all__ = [
     "Values",
     "Variant",
     "Verification",
+    "Wish",
     "__version__",
     "distill",
+    "edit",
     "evaluate",
     "expert_from",
     "explain",
@@ -139,6 +143,7 @@ _HOMES = {
     "records": ("Evaluation", "Summary", "Verification"),
     "rollout": ("play",),
     "runs.distil": ("save_run",),
+    "runs.edit": ("edit",),
     "runs.evaluate": ("evaluate",),
     "runs.explain": ("explain",),
     "runs.export": ("export",),
@@ -150,6 +155,7 @@ _HOMES = {
     "runs.train": ("Trained", "train"),
     "runs.verify": ("verify",),
     "settings": ("Settings", "settings_for"),
+    "trees.edit": ("Wish",),
     "trees.file": ("load_trees", "save_trees"),
     "trees.tree": ("Tree",),
     "variants": ("VARIANTS", "Variant"),
