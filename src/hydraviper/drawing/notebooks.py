@@ -108,12 +108,12 @@ _SCRIPT = """
 (function () {
   var figures = [].slice.call(document.querySelectorAll("figure")), zoom = document.querySelector("nav.zoom");
   var tabs = [].slice.call(document.querySelectorAll("nav.tabs button")), scale = 0, now = 0;
-  function fit() {  // as high as the page, where the notebook allows it
+  function fit() {  /* as high as the page, where the notebook allows it */
     try {
       window.frameElement.style.height = Math.min(document.body.offsetHeight + 20, 1200) + "px";
     } catch (error) { }
   }
-  function size() {  // scale 0: as wide as the cell
+  function size() {  /* scale 0: as wide as the cell */
     document.body.classList.toggle("zoomed", scale > 0);
     figures.forEach(function (figure) {
       var svg = figure.querySelector("svg");
@@ -161,7 +161,7 @@ _SCRIPT = """
       }
     });
     view.addEventListener("click", function (event) {
-      if (from && Math.abs(event.clientX - from.x) + Math.abs(event.clientY - from.y) > 6) { return; }  // was a drag
+      if (from && Math.abs(event.clientX - from.x) + Math.abs(event.clientY - from.y) > 6) { return; }  /* was a drag */
       var part = event.target.closest("g.node"), node = part ? part.dataset.node : null;
       clicked = node === clicked ? null : node;
       light(clicked);

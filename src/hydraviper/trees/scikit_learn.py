@@ -88,9 +88,14 @@ def from_scikit_learn(model: Any, action_count: int | None = None) -> Tree:
     return in_preorder(feature, threshold, source.children_left, source.children_right, action, counts, derived)
 
 
+def is_tree(model: Any) -> bool:
+    """Tell whether a fitted model is a decision tree that classifies, with nodes as scikit-learn keeps them."""
+    return hasattr(getattr(model, "tree_", None), "children_left") and hasattr(model, "classes_")
+
+
 def _classes(model: Any) -> np.ndarray:
     """The classes of a fitted decision tree as whole numbers from 0."""
-    if not hasattr(model, "tree_") or not hasattr(model, "classes_") or model.n_outputs_ != 1:
+    if not is_tree(model) or getattr(model, "n_outputs_", None) != 1:
         raise InputError(
             f"{type(model).__name__} is no decision tree of one answer that was fitted: pass a DecisionTreeClassifier "
             "after fit(), or one that to_sklearn() made."
