@@ -5,9 +5,9 @@ READY := .venv/.ready
 # Torch, Stable-Baselines3, RLlib and Minari have an environment of their own. TORCH=... chooses another build of torch.
 EXPERTS := .venv-experts
 TORCH ?= torch==2.13.0
-LOCKED := games train traffic verify export studies onnx ray dev
+LOCKED := games train traffic verify export studies onnx ray docs dev
 
-.PHONY: demo test check quick coverage lint style types bench lock clean test-experts
+.PHONY: demo test check quick coverage lint style types bench lock clean test-experts test-wheel docs
 
 demo: $(READY)
 	@$(BIN)/hydraviper distill cooperative-navigation --budget low --seed 0
@@ -24,6 +24,17 @@ test-experts: $(EXPERTS)/.ready
 # `make example-sb3` (torch, onnx, rllib, function, rollouts) trains a small policy and distils it into a report.
 example-%: $(EXPERTS)/.ready
 	$(EXPERTS)/bin/python examples/experts/from_$*.py
+
+# The site: tutorials, commands, the API, the field's words. Needs nothing from the network.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html"
+
+# Builds the wheel and tries it in empty environments, with each light extra on its own. EXTRAS="sb3 rllib" tries others.
+EXTRAS ?=
+test-wheel:
+	@test -x $(BIN)/uv || $(MAKE) --no-print-directory $(READY)
+	$(BIN)/python tests/wheel.py --uv $(BIN)/uv $(EXTRAS)
 
 # All tests again, and how many of the package's branches they take. Apart from `test`, as it costs 40 % more time.
 coverage: $(READY)
@@ -75,4 +86,4 @@ $(EXPERTS)/.ready: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf .venv $(EXPERTS) runs
+	rm -rf .venv $(EXPERTS) runs site

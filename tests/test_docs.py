@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import hydraviper
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "hydraviper"
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "results" / "README.md"]
@@ -64,3 +66,14 @@ def test_one_version_everywhere():
 def test_readme_fits_on_two_screens():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 80
     assert (ROOT / "docs" / "images" / "episode.svg").stat().st_size < 200_000
+
+
+def test_every_public_name_is_in_the_reference():
+    named = re.findall(r"^::: hydraviper\.(\w+)$", (ROOT / "docs" / "api.md").read_text(), re.M)
+    assert sorted(named) == sorted(set(hydraviper.__all__) - {"__version__"})
+
+
+def test_every_page_is_in_the_site():
+    made = {"index.md", *(f"{path.stem}.md" for path in (ROOT / "docs" / "notebooks").glob("*.ipynb"))}
+    listed = re.findall(r"^ +- .*: (\w+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
+    assert sorted(listed) == sorted(made | {path.name for path in (ROOT / "docs").glob("*.md")})

@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from hydraviper.games.catalogue import make
     from hydraviper.games.environments.by_object import from_gymnasium, from_pettingzoo
     from hydraviper.ledger import Ledger
+    from hydraviper.logs import Log, open_log
     from hydraviper.profile import Profile
     from hydraviper.protocols import Engine, Expert, Game, Policy, Student
     from hydraviper.records import Evaluation, Summary, Verification
     from hydraviper.refine.records import Refined, RefineSettings
     from hydraviper.rollout import play
     from hydraviper.runs.distil import save_run
+    from hydraviper.runs.edit import edit
     from hydraviper.runs.evaluate import evaluate
     from hydraviper.runs.explain import explain
     from hydraviper.runs.export import export
@@ -48,8 +50,10 @@ if TYPE_CHECKING:
     from hydraviper.runs.repair import repair
     from hydraviper.runs.replay import replay
     from hydraviper.runs.run import Run, load_run
+    from hydraviper.runs.train import Trained, train
     from hydraviper.runs.verify import verify
     from hydraviper.settings import Settings, settings_for
+    from hydraviper.trees.edit import Wish
     from hydraviper.trees.file import load as load_trees
     from hydraviper.trees.file import save as save_trees
     from hydraviper.trees.tree import Tree
@@ -73,6 +77,7 @@ __all__ = [
     "LocalEngine",
     "LocalQ",
     "LocalQExpert",
+    "Log",
     "NetworkExpert",
     "Policy",
     "Profile",
@@ -87,12 +92,15 @@ __all__ = [
     "Student",
     "Summary",
     "Team",
+    "Trained",
     "Tree",
     "Values",
     "Variant",
     "Verification",
+    "Wish",
     "__version__",
     "distill",
+    "edit",
     "evaluate",
     "expert_from",
     "explain",
@@ -104,6 +112,7 @@ __all__ = [
     "load_trees",
     "make",
     "make_expert",
+    "open_log",
     "play",
     "play_on",
     "refine",
@@ -114,6 +123,7 @@ __all__ = [
     "save_trees",
     "settings_for",
     "shipped_expert",
+    "train",
     "verify",
 ]
 
@@ -131,12 +141,14 @@ _HOMES = {
     "games.catalogue": ("make",),
     "games.environments.by_object": ("from_gymnasium", "from_pettingzoo"),
     "ledger": ("Ledger",),
+    "logs": ("Log", "open_log"),
     "profile": ("Profile",),
     "protocols": ("Engine", "Expert", "Game", "Policy", "Student"),
     "refine.records": ("RefineSettings", "Refined"),
     "records": ("Evaluation", "Summary", "Verification"),
     "rollout": ("play",),
     "runs.distil": ("save_run",),
+    "runs.edit": ("edit",),
     "runs.evaluate": ("evaluate",),
     "runs.explain": ("explain",),
     "runs.export": ("export",),
@@ -146,8 +158,10 @@ _HOMES = {
     "runs.repair": ("repair",),
     "runs.replay": ("replay",),
     "runs.run": ("Run", "load_run"),
+    "runs.train": ("Trained", "train"),
     "runs.verify": ("verify",),
     "settings": ("Settings", "settings_for"),
+    "trees.edit": ("Wish",),
     "trees.file": ("load_trees", "save_trees"),
     "trees.tree": ("Tree",),
     "variants": ("VARIANTS", "Variant"),
@@ -174,6 +188,8 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'hydraviper' has no attribute {name!r}")
     value = getattr(import_module(f"hydraviper.{home}"), _SHORTER.get(name, name))
+    if home.startswith("trees."):
+        import_module("hydraviper.drawing.notebooks")  # which lends trees the drawings that notebooks show
     globals()[name] = value
     return value
 

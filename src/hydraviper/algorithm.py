@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from hydraviper.data import Progress, Team
 from hydraviper.dataset import Dataset
+from hydraviper.drawing import notebooks
 from hydraviper.engines.local import LocalEngine
 from hydraviper.ledger import Ledger
 from hydraviper.profile import Profile
@@ -35,6 +36,13 @@ class Distilled:
     settings: Settings
     algorithm: str
     refined: Refined | None = None  # what the search for better trees has found, if there was one
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show: every tree as a drawing, with zoom and paths that light up."""
+        trees = {i: tree for i, tree in sorted(self.profile.students.items()) if isinstance(tree, Tree)}
+        look = offers(self.game).drawing
+        panels = [notebooks.panel(self.game.agents[i], tree, look) for i, tree in trees.items()]
+        return notebooks.cell(panels, f"{self.game.name}: {self.algorithm}") if panels else None
 
 
 def distill(

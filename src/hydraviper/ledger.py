@@ -6,14 +6,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hydraviper.data import STEPS, naming
-from hydraviper.records import Iteration, encode
+from hydraviper.logs import Log
+from hydraviper.records import Iteration, encode, to_json
 
 
 class Ledger:
-    """Rollouts by purpose, seconds by step and a line per iteration; with a path, the lines go to that file, too."""
+    """Rollouts by purpose, seconds by step and a line per iteration; with a path, the lines go to that file, too.
 
-    def __init__(self, path: Path | str | None = None) -> None:
+    With a `log`, as `open_log` makes one, the numbers of every iteration go there as well.
+    """
+
+    def __init__(self, path: Path | str | None = None, log: Log | None = None) -> None:
         self.path = None if path is None else Path(path)
+        self.log = log
         self.lines: list[Iteration] = []
         self.notes: list[str] = []  # what a user should know: budgets left, warm-ups cut
         self.seconds: dict[str, float] = dict.fromkeys(STEPS, 0.0)
@@ -48,3 +53,5 @@ class Ledger:
         if self.path is not None:
             with naming(self.path), self.path.open("a") as file:
                 file.write(encode(line) + "\n")
+        if self.log is not None:
+            self.log.write(line.iteration, {k: v for k, v in to_json(line).items() if k != "iteration"})

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from hydraviper.trees import cart
 from hydraviper.trees.bins import Bins
-from hydraviper.trees.tree import Tree, from_scikit_learn
+from hydraviper.trees.tree import Tree
 
 
 def binned(features, pieces=1):
@@ -148,13 +148,3 @@ def test_any_tree_survives_json_and_merging(seed, depth, classes):
     assert not (both_leaves & (merged.action[merged.left[inner]] == merged.action[merged.right[inner]])).any()
     for row in probe[:20]:
         assert tree.action[tree.path(row)[-1]] == tree.predict(row[None])[0]
-
-
-def test_a_scikit_learn_tree_becomes_ours():
-    draws = np.random.default_rng(7)
-    features = draws.normal(size=(3000, 4)).astype(np.float32)
-    actions = np.where(features[:, 0] > features[:, 1], 1, 3)  # actions 0 and 2 never occur
-    model = DecisionTreeClassifier(max_depth=5, random_state=0).fit(features, actions)
-    tree = from_scikit_learn(model, 4)
-    np.testing.assert_array_equal(tree.predict(features), model.predict(features))
-    assert tree.counts.shape[1] == 4

@@ -9,6 +9,7 @@ from typing import Any
 
 __all__ = ["main"]
 EVERYWHERE = ("--debug", "--trust-path", "--trust")  # options of every command
+CONFIG = "--config"  # also of every command: a file with options
 
 
 def main() -> None:
@@ -31,7 +32,7 @@ def main() -> None:
         if sentence is None:
             _let_go_of_the_output()
         else:
-            _tell(sentence, code, "--json" in arguments)
+            _tell(sentence, code, "--json" in sys.argv)
     sys.exit(code)
 
 
@@ -47,9 +48,15 @@ def _answer(arguments: list[str]) -> int:
     from hydraviper.kernels import cache as kernel_cache
 
     prepare()
+    if any(argument.partition("=")[0] == CONFIG for argument in arguments):
+        from hydraviper.cli.configuring import expanded
+
+        arguments = expanded(arguments)
+        # what reads the call later reads the whole of it: a run's folder keeps a command that needs no other file
+        sys.argv[1:] = [*arguments, *(word for word in sys.argv if word in EVERYWHERE)]
     if kernel_cache.note:
         _print_line(f"Note: {kernel_cache.note}")
-    return loaded(arguments)(arguments or ["--help"], standalone_mode=False) or 0
+    return loaded(arguments)(arguments or ["--help"], prog_name="hydraviper", standalone_mode=False) or 0
 
 
 def _in_words(error: BaseException) -> tuple[int, str | None]:

@@ -1,6 +1,9 @@
 """The commands by name; the module of a command is loaded when it is called, so that help is quick."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 import typer
 
@@ -40,15 +43,30 @@ COMMANDS = {
         "valuing",
         "Fit joint critics to an expert or a rule, so that it can be split into teams and weighed as one.",
     ),
+    "completion": (
+        "completing",
+        "Print a script that completes calls in bash, zsh or fish: commands, options, games, runs, studies.",
+    ),
 }
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a command (`--depth`), or an argument (`game`)."""
+
+    metavar: str  # of an argument: GAME, RUN, ...
+    is_flag: bool = False
+    turns_off: str = ""  # of a flag: the name that turns it off, if there is one
+    repeats: bool = False  # may be given several times
 
 
 def application() -> typer.Typer:
     """An application without commands."""
     app = typer.Typer(
         help="Small decision trees, one per agent, that coordinate, from any trained multi-agent policy. Every command "
-        "also knows --debug (where an error came from), --trust-path (open a file that a run of somebody else names) "
-        "and --trust (run the code that an expert's file holds: pickles are refused without it).",
+        "also knows --config FILE (options from a TOML file), --debug (where an error came from), --trust-path (open a "
+        "file that a run of somebody else names) and --trust (run the code that an expert's file holds: pickles are "
+        "refused without it).",
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
@@ -69,6 +87,26 @@ def loaded(arguments: list[str]) -> typer.Typer:
     for module in [COMMANDS[name][0]] if name in COMMANDS else {module for module, _ in COMMANDS.values()}:
         import_module(f"hydraviper.cli.{module}")
     return app
+
+
+def options_of(commands: Iterable[str]) -> dict[str, dict[str, Option]]:
+    """The options and arguments of commands by name; their modules are loaded."""
+    for command in commands:
+        import_module(f"hydraviper.cli.{COMMANDS[command][0]}")
+    group: Any = typer.main.get_command(app)
+    return {command: _options(group.commands[command].params) for command in commands}
+
+
+def _options(parameters: Iterable[Any]) -> dict[str, Option]:
+    found = {}
+    for parameter in parameters:
+        if parameter.opts[0].startswith("-"):
+            off = parameter.secondary_opts
+            found[parameter.opts[0]] = Option("", parameter.is_flag, off[0] if off else "", parameter.multiple)
+        else:
+            metavar = (parameter.metavar or parameter.name).strip("[]")
+            found[metavar.lower()] = Option(metavar)
+    return found
 
 
 def _listing() -> typer.Typer:

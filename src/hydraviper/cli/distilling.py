@@ -1,5 +1,6 @@
 """`hydraviper distill`, `evaluate` and `compare`."""
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from hydraviper.cli.options import number
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
 from hydraviper.experts.worth import AnyExpert
+from hydraviper.logs import open_log
 from hydraviper.protocols import Game
 from hydraviper.records import Making, encode
 from hydraviper.runs import compare as comparison
@@ -31,6 +33,7 @@ from hydraviper.runs.opening import (
 )
 from hydraviper.runs.own_expert import MINUTES, check_makeable
 from hydraviper.runs.properties import constraints_for
+from hydraviper.runs.recipe import is_begun
 from hydraviper.settings import EXPERT_MINUTES, PARTITIONS, SEEDS, SELECTIONS, Settings, settings_for
 from hydraviper.variants import VARIANTS
 
@@ -94,6 +97,7 @@ def distill(
     address: options.Address = None,
     workers: options.Workers = options.CORES,
     episodes: options.Episodes = None,
+    log: options.LogTarget = None,
     out_folder: Out = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -112,13 +116,15 @@ def distill(
     settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
     keeping = None if constraints is None else constraints_for(game, constraints, settings)
     plan = runs.Plan(game, expert, variant_named(algorithm), settings, file_of(expert_name, expert), keeping, prices)
-    count, command = episodes_for(game, episodes), command_line()
+    count, command, resumed = episodes_for(game, episodes), command_line(), is_begun(out_folder)
     with (
         runs.claimed(plan.recipe, out_folder) as folder,
         progress_bar(as_json) as show,
         engine_for(game, workers) as players,
     ):
-        summary = runs.execute(plan, folder, players, episodes=count, command=command, progress=show, tell=tell)
+        opened = None if log is None else open_log(log, os.path.normpath(folder), resumed=resumed)
+        more = {"command": command, "progress": show, "tell": tell, "log": opened}
+        summary = runs.execute(plan, folder, players, episodes=count, **more)
     point_to_latest(folder)
     print(encode(summary)) if as_json else print_summary(summary)
 

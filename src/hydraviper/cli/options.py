@@ -35,6 +35,10 @@ TrainBudget = Annotated[int | None, number("--train-budget", BUDGET, "Training r
 ValidBudget = Annotated[int | None, number("--valid-budget", VALIDATION, "Validation rollouts, instead of --budget's.")]
 Iterations = Annotated[int, number("--iterations", ITERATIONS, "Students per agent, of which one is chosen.")]
 Depth = Annotated[int, number("--depth", DEPTH, "The most questions a tree may ask.")]
+LogTarget = Annotated[
+    str | None,
+    typer.Option("--log", metavar="FILE.csv|DIR", help="Also write the numbers of each step: CSV, or for TensorBoard."),
+]
 Leaves = Annotated[int | None, number("--leaves", LEAVES, "The most leaves of a tree.")]
 Features = Annotated[
     str | None,

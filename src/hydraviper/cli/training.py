@@ -58,6 +58,7 @@ def train(
     engine: options.EngineName = "local",
     address: options.Address = None,
     workers: options.Workers = options.CORES,
+    log: options.LogTarget = None,
     out_file: Annotated[Path | None, typer.Option("--out", help="Where the expert goes.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -72,6 +73,7 @@ def train(
             workers=workers,
             out=out_file,
             progress=show,
+            log=log,
         )
     if as_json:
         print(json.dumps(trained.to_json()))

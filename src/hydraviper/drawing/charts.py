@@ -243,7 +243,13 @@ def inline(svg: str) -> str:
 
 def width_of(svg: str) -> float:
     """How wide a drawing wants to be."""
-    return float(svg.partition('width="')[2].partition('"')[0])
+    return size_of_drawing(svg)[0]
+
+
+def size_of_drawing(svg: str) -> tuple[float, float]:
+    """How wide and how high a drawing wants to be."""
+    wide, high = (svg.partition(f' {side}="')[2].partition('"')[0] for side in ("width", "height"))
+    return float(wide), float(high)
 
 
 class Marked(str):

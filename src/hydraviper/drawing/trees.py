@@ -1,7 +1,7 @@
 """Trees as SVG drawings, for a paper or a page."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -21,10 +21,11 @@ _BAND = 9.0  # the hatched band at the top of a leaf
 _LEGEND_SCALE = 0.75  # of icons
 
 
-def to_svg(agent: Agent, tree: Tree, icons: Icons | None = None, about: str = "") -> str:
+def to_svg(agent: Agent, tree: Tree, icons: Icons | None = None, about: str = "", lit: Collection[int] = ()) -> str:
     """Draw a tree for a paper or a page: yes goes left, no goes right, lines are as wide as their share of the data.
 
-    With icons, every leaf and the legend show the action's icon. `about` becomes the description inside the file.
+    With icons, every leaf and the legend show the action's icon. `about` becomes the description inside the file. The
+    nodes of `lit`, and the lines to them, are of the class `lit`, which a page's style can light up.
     """
     plan = _plan(agent, tree, icons)
     label = f"Decision tree of {agent.name}: {size_of(tree)}"
@@ -32,9 +33,11 @@ def to_svg(agent: Agent, tree: Tree, icons: Icons | None = None, about: str = ""
     beside = tag("tspan", escape(facts), dx=12, font_size=12, font_weight="normal", fill=SOFT)
     title = tag("text", escape(agent.name) + beside, x=_MARGIN, y=28, font_size=16, font_weight="bold")
     legend, bottom = _legend(agent, tree, plan)
-    edges = [_edge(tree, plan, parent) for parent in np.flatnonzero(tree.feature != LEAF).tolist()]
-    order = np.argsort(plan.depth, kind="stable").tolist()
-    nodes = [_leaf(agent, tree, plan, n) if tree.feature[n] == LEAF else _question(agent, tree, plan, n) for n in order]
+    edges = [_edge(tree, plan, parent, lit) for parent in np.flatnonzero(tree.feature != LEAF).tolist()]
+    nodes = [
+        tag("g", (_leaf if tree.feature[n] == LEAF else _question)(agent, tree, plan, n), **_part("node", n, lit))
+        for n in np.argsort(plan.depth, kind="stable").tolist()
+    ]
     notes = [tag("desc", escape(about))] if about else []
     return document(plan.width, bottom + _MARGIN, label, *notes, title, *edges, *nodes, *legend)
 
@@ -124,7 +127,12 @@ def _slots(tree: Tree, asked: Sequence[Question | None]) -> tuple[np.ndarray, tu
     return slot, tuple(paths)
 
 
-def _edge(tree: Tree, plan: _Plan, parent: int) -> str:
+def _part(kind: str, node: int, lit: Collection[int]) -> dict[str, object]:
+    """How a page's style and script find the part of a drawing that belongs to a node."""
+    return {"class_": f"{kind} lit" if node in lit else kind, "data_node": node}
+
+
+def _edge(tree: Tree, plan: _Plan, parent: int, lit: Collection[int]) -> str:
     """The two lines from a node to its children, with their answers."""
     parts = []
     for child, answer, side in ((tree.left[parent], "yes", -1), (tree.right[parent], "no", 1)):
@@ -133,10 +141,11 @@ def _edge(tree: Tree, plan: _Plan, parent: int) -> str:
         middle = (y + to_y) / 2
         start = plan.top[parent] + plan.high[parent]
         curve = f"M{x:.1f} {start:.1f}V{y:.1f}C{x:.1f} {middle:.1f} {to_x:.1f} {middle:.1f} {to_x:.1f} {to_y:.1f}"
-        parts.append(tag("path", d=curve, fill="none", stroke=LINE, stroke_width=thick))
+        path = tag("path", d=curve, fill="none", stroke=LINE, stroke_width=thick)
         anchor = "end" if side < 0 else "start"
         beside = to_x + side * (thick / 2 + 3)
-        parts.append(text(beside, to_y - 9, answer, font_size=10, text_anchor=anchor, fill=SOFT))
+        words = text(beside, to_y - 9, answer, font_size=10, text_anchor=anchor, fill=SOFT)
+        parts.append(tag("g", path + words, **_part("edge", int(child), lit), data_parent=parent))
     return "".join(parts)
 
 
@@ -173,7 +182,7 @@ def _question(agent: Agent, tree: Tree, plan: _Plan, node: int) -> str:
     )
     facts = f"{percent(plan.share[node])} · {percent(agreement(tree)[node])}"
     words += text(x, y + high - 6, facts, font_size=9, text_anchor="middle", fill=SOFT)
-    return tag("g", _tooltip(agent, tree, plan, node) + box + words + _number(plan, node))
+    return _tooltip(agent, tree, plan, node) + box + words + _number(plan, node)
 
 
 def _leaf(agent: Agent, tree: Tree, plan: _Plan, node: int) -> str:
@@ -197,7 +206,7 @@ def _leaf(agent: Agent, tree: Tree, plan: _Plan, node: int) -> str:
     parts.append(text(x, y + high + 26, percent(plan.share[node]) + of_data, font_size=10, text_anchor="middle"))
     agrees = percent(agreement(tree)[node]) + agree
     parts.append(text(x, y + high + 39, agrees, font_size=10, text_anchor="middle", fill=SOFT))
-    return tag("g", "".join(parts) + _number(plan, node))
+    return "".join(parts) + _number(plan, node)
 
 
 def _bar(agent: Agent, tree: Tree, node: int, x: float, y: float, wide: float) -> str:

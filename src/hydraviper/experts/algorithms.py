@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from hydraviper.data import InputError, Progress
+from hydraviper.logs import Log
 from hydraviper.protocols import Engine, Game
 
 if TYPE_CHECKING:
     from hydraviper.experts.training import Training
+
+Told = Callable[[Any, int], None]  # a point of the learning curve, and how many episodes there will be
 
 
 def choose(game: Game, name: str | None = None) -> str:
@@ -24,42 +27,53 @@ def choose(game: Game, name: str | None = None) -> str:
 
 
 def train(
-    game: Game, algorithm: str, changes: dict[str, Any], engine: Engine | None, on_progress: Progress
+    game: Game,
+    algorithm: str,
+    changes: dict[str, Any],
+    engine: Engine | None,
+    on_progress: Progress,
+    log: Log | None = None,
 ) -> Training:
     """Train an expert with the algorithm's recommended settings, some of them changed."""
+
+    def told(status: Any, of: int) -> None:
+        on_progress("episodes", status.episodes, of)
+        if log is not None:
+            log.write(status.episodes, {k: v for k, v in asdict(status).items() if k != "episodes"})
+
     try:
-        return ALGORITHMS[algorithm](game, changes, engine, on_progress)
+        return ALGORITHMS[algorithm](game, changes, engine, told)
     except ImportError as error:
         raise InputError(f"training needs the package {error.name}: install hydraviper[train].") from None
 
 
-def _maddpg(game: Game, changes: dict[str, Any], engine: Engine | None, on_progress: Progress) -> Training:
+def _maddpg(game: Game, changes: dict[str, Any], engine: Engine | None, told: Told) -> Training:
     from hydraviper.experts import maddpg
 
     del engine  # the games of a round are stepped at once, here
     settings = replace(maddpg.recommended(game), **changes)
-    return maddpg.train(game, settings, _episodes(on_progress, settings.episodes))
+    return maddpg.train(game, settings, lambda status: told(status, settings.episodes))
 
 
-def _idqn(game: Game, changes: dict[str, Any], engine: Engine | None, on_progress: Progress) -> Training:
+def _idqn(game: Game, changes: dict[str, Any], engine: Engine | None, told: Told) -> Training:
     from hydraviper.experts import dqn
 
     settings = replace(dqn.DqnSettings(), **changes)
-    return dqn.train(game, settings, _episodes(on_progress, settings.episodes), engine)
+    return dqn.train(game, settings, lambda status: told(status, settings.episodes), engine)
 
 
-def _mplight(game: Game, changes: dict[str, Any], engine: Engine | None, on_progress: Progress) -> Training:
+def _mplight(game: Game, changes: dict[str, Any], engine: Engine | None, told: Told) -> Training:
     from hydraviper.experts import dqn, mplight
 
     settings = replace(mplight.RECOMMENDED, **changes)
-    return dqn.train(game, settings, _episodes(on_progress, settings.episodes), engine, mplight.Mplight.of(game))
+    return dqn.train(game, settings, lambda status: told(status, settings.episodes), engine, mplight.Mplight.of(game))
 
 
-def _linear(game: Game, changes: dict[str, Any], engine: Engine | None, on_progress: Progress) -> Training:
+def _linear(game: Game, changes: dict[str, Any], engine: Engine | None, told: Told) -> Training:
     from hydraviper.experts import linear
 
     settings = replace(linear.LinearSettings(), **changes)
-    return linear.train(game, settings, _episodes(on_progress, settings.episodes), engine)
+    return linear.train(game, settings, lambda status: told(status, settings.episodes), engine)
 
 
 ALGORITHMS: dict[str, Callable[..., Training]] = {
@@ -68,7 +82,3 @@ ALGORITHMS: dict[str, Callable[..., Training]] = {
     "mplight": _mplight,
     "linear": _linear,
 }
-
-
-def _episodes(on_progress: Progress, of: int) -> Callable[[Any], None]:
-    return lambda status: on_progress("episodes", status.episodes, of)

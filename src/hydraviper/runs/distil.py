@@ -19,6 +19,7 @@ from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.experts.worth import AnyExpert
 from hydraviper.ledger import Ledger
+from hydraviper.logs import Log
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, offers
 from hydraviper.records import (
@@ -90,6 +91,7 @@ def execute(
     shared: Path | None = None,
     tell: Tell = lambda sentence: None,
     pictures: bool = True,
+    log: Log | None = None,
 ) -> Summary:
     """Distil into a claimed folder and evaluate on unseen seeds; make an expert first where none is at hand.
 
@@ -97,7 +99,7 @@ def execute(
     where runs leave their rollouts for one another. Without `pictures`, the report shows no episode.
     """
     start = time.perf_counter()
-    ledger = Ledger(folder / "ledger.jsonl")
+    ledger = Ledger(folder / "ledger.jsonl", log)
     keep(plan.expert, folder)
     for note in notes_of(plan.expert):
         ledger.note(note)

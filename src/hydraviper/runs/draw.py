@@ -3,15 +3,17 @@
 from collections.abc import Callable, Sequence
 
 from hydraviper.data import InputError, Team
+from hydraviper.drawing import notebooks
 from hydraviper.drawing.icons import Icons, draw_icons
 from hydraviper.drawing.maps import draw_map
 from hydraviper.drawing.pages.episode import Film
 from hydraviper.drawing.pages.report import render_report
+from hydraviper.drawing.pages.scores import verdict
 from hydraviper.drawing.timeline import time_chart
 from hydraviper.drawing.trees import to_svg
 from hydraviper.export.common import heading
 from hydraviper.profile import Profile
-from hydraviper.protocols import Expert, Game, offers
+from hydraviper.protocols import Drawing, Expert, Game, offers
 from hydraviper.records import Iteration, Summary
 from hydraviper.runs.run import Run
 from hydraviper.seeding import Purpose, rollout_seeds
@@ -90,13 +92,34 @@ def teams_of(game: Game, summary: Summary | None) -> Sequence[Team]:
     return teams or game.teams
 
 
+def run_cell(run: Run) -> str:
+    """A run as notebooks show it."""
+    trees, summary = run.trees, run.summary
+    look = _look(run, trees, lambda sentence: None)
+    panels = [notebooks.panel(agent, tree, look) for agent, tree in zip(trees.agents, trees.trees, strict=True)]
+    sentence = "" if summary is None else verdict(summary, len(panels))
+    return notebooks.cell(panels, f"{trees.game}: {trees.made['algorithm']}", sentence)
+
+
+def explained_cell(run: Run, place: int, path: Sequence[int], words: str) -> str:
+    """One tree of a run with a path lit up and words beneath, as notebooks show it."""
+    agent, tree, look = run.trees.agents[place], run.trees.trees[place], _look(run, run.trees, lambda sentence: None)
+    return notebooks.cell([notebooks.panel(agent, tree, look, lit=path, words=words)])
+
+
 def _icons(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> Icons | None:
     """What the game draws for an agent's actions; nothing if it cannot draw, or cannot be made here."""
+    look = _look(run, trees, tell)
+    intersection = None if look is None else look.intersections.get(trees.agents[0].name)
+    return None if intersection is None else draw_icons(intersection)
+
+
+def _look(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> Drawing | None:
+    """The geometry of the game that the trees play; nothing if it cannot be made here."""
     try:
         game = run.game
         trees.students(game)  # raises if the trees belong to another version of the game
     except InputError as error:
         tell(f"Note: the drawing has no pictures of the actions ({error})")
         return None
-    intersection = offers(game).drawing.intersections.get(trees.agents[0].name)
-    return None if intersection is None else draw_icons(intersection)
+    return offers(game).drawing

@@ -20,7 +20,7 @@ from hydraviper.runs.evaluate import closer_look, outcome, over_time, score_reco
 from hydraviper.runs.folder import new_folder
 from hydraviper.runs.opening import playing
 from hydraviper.runs.remarks import remarks
-from hydraviper.runs.run import Run, read_ledger
+from hydraviper.runs.run import Run, Source, opened, read_ledger
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.settings import EPISODES
 from hydraviper.trees import edit as tree_edit
@@ -40,15 +40,18 @@ class Edited:
     path: Path  # the run's folder or trees.json
     report: Path | None = None  # the fresh report; None if nothing was written or there is no summary to make it from
 
+    def __str__(self) -> str:
+        return in_words(self.record)
+
 
 def edit(
-    run: Run,
+    run: Source,
     agent: str,
     wish: Wish,
     *,
     episodes: int | None = None,
     seed: int = 0,
-    out: Path | None = None,
+    out: Path | str | None = None,
     dry_run: bool = False,
     engine: Engine | None = None,
 ) -> Edited:
@@ -56,12 +59,13 @@ def edit(
 
     They go to the run itself, or to a new folder `out`; with `dry_run` nothing is written.
     """
+    run = opened(run)
     path = _path(run)
     trees, summary, game = run.trees, run.summary if path.is_dir() else None, run.game
     trees.place(agent)
     expert = run.expert
     episodes = usual_episodes(trees, game) if episodes is None else episodes
-    target = nullcontext() if out is None or dry_run else new_folder(out, Path("runs"), "edited")
+    target = nullcontext() if out is None or dry_run else new_folder(Path(out), Path("runs"), "edited")
     with target as folder, playing(game, engine, run.workers) as engine:
         bench = Bench(game, expert, engine, episodes, seed)
         changed, evaluation = measure(trees, agent, wish, bench, summary)

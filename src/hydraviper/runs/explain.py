@@ -1,7 +1,7 @@
 """Explain an answer of a run's tree: to an observation, or to what it saw in an episode."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from hydraviper.data import InputError
 from hydraviper.profile import Profile
 from hydraviper.rollout import play
+from hydraviper.runs.draw import explained_cell
 from hydraviper.runs.run import Run, Source, opened
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.explain import Explanation, in_words
@@ -33,6 +34,14 @@ class Explained:
     explanation: Explanation
     observation: Mapping[str, float]  # by feature
     moment: Moment | None = None
+    run: Run | None = field(default=None, repr=False, compare=False)  # whose tree it is
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show: the tree with the observation's path lit up, and the words."""
+        if self.run is None:
+            return None
+        path = [*(step.node for step in self.explanation.path), self.explanation.leaf]
+        return explained_cell(self.run, self.run.trees.place(self.explanation.agent), path, str(self))
 
     def __str__(self) -> str:
         words = in_words(self.explanation)
@@ -73,7 +82,7 @@ def explain(
     else:
         seen = from_values(observation, owner)
     explanation = explain_tree(owner, run.trees.trees[position], seen)
-    return Explained(explanation, dict(zip(owner.features, seen.tolist(), strict=True)), moment)
+    return Explained(explanation, dict(zip(owner.features, seen.tolist(), strict=True)), moment, run)
 
 
 def _replayed(run: Run, agent: str, episode: int, step: int, seed: int) -> tuple[np.ndarray, Moment]:

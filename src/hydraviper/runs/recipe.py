@@ -86,6 +86,11 @@ def claimed(recipe: Recipe, folder: Path | None) -> Iterator[Path]:
             raise
 
 
+def is_begun(folder: Path | None) -> bool:
+    """Tell whether a run was begun in a folder, so that `claimed` would go on with it."""
+    return folder is not None and (folder / "settings.json").is_file()
+
+
 def rewrite(folder: Path, recipe: Recipe) -> None:
     """Write settings.json, whole or not at all."""
     file.write_whole(folder / "settings.json", encode(recipe, indent=1))

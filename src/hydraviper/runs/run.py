@@ -133,6 +133,12 @@ class Run:
         """What the run's summary.json says; None if there is none."""
         return None if self.folder is None else read_summary(self.folder)
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: the verdict and every tree as a drawing, with zoom and paths that light up."""
+        from hydraviper.runs.draw import run_cell  # which stands on this file
+
+        return run_cell(self)
+
     @property
     def saved(self) -> tuple[Path, Summary]:
         """The folder and the summary of a run that has both."""

@@ -9,6 +9,7 @@ from msgspec import structs
 from hydraviper.data import Progress
 from hydraviper.experts import algorithms, store
 from hydraviper.experts.store import StoredExpert
+from hydraviper.logs import open_log
 from hydraviper.profile import Profile
 from hydraviper.protocols import Game
 from hydraviper.records import Summary, to_json
@@ -44,14 +45,19 @@ def train(
     workers: int = 1,
     out: Path | None = None,
     progress: Progress = lambda step, done, of: None,
+    log: Path | str | None = None,
 ) -> Trained:
-    """Train an expert for a game by maddpg, idqn or mplight (default: what suits the game), save it and score it."""
+    """Train an expert for a game by maddpg, idqn, mplight or linear (default: what suits the game), save and score it.
+
+    `log` is FILE.csv or a folder for TensorBoard, for the learning curve while it grows.
+    """
     algorithm = algorithms.choose(game, algorithm)
     path = out or Path(f"{plain(game.name)}-{algorithm}-{seed}.safetensors")
     check_new_file(path)
+    opened = None if log is None else open_log(log, str(path))
     changes = {"seed": seed} | ({} if episodes is None else {"episodes": episodes})
     with engine_for(game, workers) as engine:
-        training = algorithms.train(game, algorithm, changes, engine, progress)
+        training = algorithms.train(game, algorithm, changes, engine, progress, opened)
         store.save(training.expert, path)
         count = SCORED_ON if game.width is None else game.recommended.evaluation_episodes
         scores = evaluate_profile(game, Profile(training.expert), engine, count)

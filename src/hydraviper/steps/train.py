@@ -15,7 +15,8 @@ from hydraviper.steps.task import Task
 from hydraviper.trees import cart, ensembles, joint
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
-from hydraviper.trees.tree import Tree, from_scikit_learn
+from hydraviper.trees.scikit_learn import from_scikit_learn, is_tree
+from hydraviper.trees.tree import Tree
 from hydraviper.verify.bounds import Bounds
 from hydraviper.verify.growth import grow_within
 from hydraviper.verify.mending import mend
@@ -113,9 +114,8 @@ def with_classifier(classifier: Any) -> Train:
             drawn = np.repeat(np.arange(len(dataset)), counts[member].astype(int))
             model: Any = clone(classifier)
             model.fit(dataset.observations[i][drawn], dataset.actions[drawn, i])
-            is_tree = hasattr(model, "tree_")
-            students[i] = from_scikit_learn(model, len(task.game.agents[i].actions)) if is_tree else model
-            if task.constraints is not None and not is_tree:
+            students[i] = from_scikit_learn(model, len(task.game.agents[i].actions)) if is_tree(model) else model
+            if task.constraints is not None and not is_tree(model):
                 raise InputError("only trees can keep to constraints: choose a decision tree as the classifier.")
         return _mended(task, dataset, students)
 

@@ -18,6 +18,7 @@ from hydraviper.data import UNWRITABLE, Agent, InputError, Values, check_names, 
 from hydraviper.expressions.names import nearest
 from hydraviper.protocols import Game
 from hydraviper.records import Edit, ScoreRecord, from_json, to_json
+from hydraviper.trees.shown import html_of
 from hydraviper.trees.tree import LEAF, Tree
 
 FORMAT = "hydraviper-trees-1"
@@ -75,6 +76,10 @@ class TreesFile:
             "made": dict(self.made),
             "score": None if self.score is None else to_json(self.score),
         } | ({"edits": [to_json(edit) for edit in self.edits]} if self.edits else {})
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show: every tree as a drawing, with zoom and paths that light up."""
+        return html_of(self)
 
     def _values_to_json(self, agent: Agent) -> dict[str, Any]:
         if not agent.values or not self.tells_values:

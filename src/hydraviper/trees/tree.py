@@ -12,6 +12,7 @@ import numpy as np
 from hydraviper.data import Agent, Derived, InputError, Values
 from hydraviper.records import from_json, to_json
 from hydraviper.trees.derived import extend, single
+from hydraviper.trees.shown import html_of
 
 LEAF = -1
 
@@ -112,6 +113,31 @@ class Tree:
             derived.append(Values("whole" if whole else "real", own=own))
         return (*plain, *derived)
 
+    def to_sklearn(self, agent: Agent | None = None) -> Any:
+        """A fitted `DecisionTreeClassifier` of scikit-learn that gives the same answers.
+
+        `agent` says how many features there are; without it there are as many as the tree asks for. A tree with
+        derived features becomes a `Pipeline` that computes them first, and needs the agent. Where a leaf's action is
+        not the heaviest of its data, as after an edit, the classifier's probabilities are all on that action.
+        """
+        from hydraviper.trees.scikit_learn import to_scikit_learn
+
+        return to_scikit_learn(self, agent)
+
+    @staticmethod
+    def from_sklearn(model: Any, actions: int | None = None) -> Tree:
+        """The tree of a fitted `DecisionTreeClassifier`, whose classes are numbers of actions.
+
+        `actions` is how many actions there are; default: up to the highest class. Also takes what `to_sklearn` made.
+        """
+        from hydraviper.trees.scikit_learn import from_scikit_learn
+
+        return from_scikit_learn(model, actions)
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show: the drawing, with zoom and paths that light up; names are known to its run alone."""
+        return html_of(self)
+
     def to_json(self) -> dict[str, Any]:
         """Plain columns, for `trees.json`."""
         return {
@@ -170,20 +196,6 @@ def in_preorder(
         counts=counts[order].astype(np.float64),
         derived=derived,
     )
-
-
-def from_scikit_learn(model: Any, action_count: int) -> Tree:
-    """A fitted `DecisionTreeClassifier`, whose classes are actions, as a tree."""
-    source = model.tree_
-    classes = np.asarray(model.classes_, int)
-    counts = np.zeros((source.node_count, action_count))
-    counts[:, classes] = source.value[:, 0, :] * source.weighted_n_node_samples[:, None]
-    # our features are float32: round thresholds down, so that no float32 changes sides
-    threshold = source.threshold.astype(np.float32)
-    threshold = np.where(threshold > source.threshold, np.nextafter(threshold, np.float32(-np.inf)), threshold)
-    feature = np.where(source.children_left < 0, LEAF, source.feature)
-    action = classes[source.value[:, 0, :].argmax(axis=1)]
-    return in_preorder(feature, threshold, source.children_left, source.children_right, action, counts)
 
 
 @nb.njit(cache=True, nogil=True)
