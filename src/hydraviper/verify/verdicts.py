@@ -54,7 +54,7 @@ def in_words(obligations: Obligations, example: Counterexample, students: Mappin
         inputs = dict.fromkeys(
             k
             for feature in features
-            for k in ([feature] if isinstance(feature, int) else [i for term in feature.terms for i in term.inputs])
+            for k in ([feature] if isinstance(feature, int) else feature.inputs)
         )
         said = {k: _said(who, k, float(seen[k])) for k in inputs}
         zero = [who.features[k] for k in inputs if seen[k] == 0 and not said[k]]
