@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 
 from hydraviper.data import Agent, Derived, Term
 
 ACTIONS = ("stay", "left", "right", "down", "up")
+MOST_MATCHED = 5  # agents among whom landmarks are divided in all ways: 24 of them for each landmark
 COASTING = (3, 5, 8)  # how many times the way to a landmark is set against an agent's speed
 
 
@@ -39,6 +40,52 @@ def derived(agent: Agent, landmarks: int) -> tuple[Derived, ...]:
     marks = [first_columns.pop(f"landmark {k}") for k in range(landmarks)]
     first_columns.pop("goal", None)
     return _dividing(marks, first_columns) + (_coasting(marks) if "velocity x" in agent.features else ())
+
+
+def navigation_lines(agents: int) -> str:
+    """What to ask in cooperative navigation: what it costs the team if I take a landmark, and which way to go.
+
+    A line names the other agents, so it is for one agent only.
+    """
+    marks, lines = range(agents), []
+    for i in marks if agents <= MOST_MATCHED else ():
+        others = [j for j in marks if j != i]
+        lines += [f"{COST} {k} = {_team_cost(k, others)}" for k in marks]
+    if lines:
+        for k in marks:
+            rest = ", ".join(f"[{COST} {m}]" for m in marks if m != k)
+            best = f"min({rest})" if agents > 2 else rest
+            lines += [f"{COST} {k} less the best other = [{COST} {k}] - {best}"] if agents > 1 else []
+        lines += [f"{COST} {k} less {m} = [{COST} {k}] - [{COST} {m}]" for k, m in combinations(marks, 2)]
+    for k in marks:
+        x, y = (f"(8 * [landmark {k} d{axis}] - [velocity {axis}])" for axis in "xy")
+        lines += [f"landmark {k} right plus up = {x} + {y}", f"landmark {k} right less up = {x} - {y}"]
+    return "\n".join(lines)
+
+
+def deception_lines(defenders: int) -> str:
+    """What to ask in physical deception."""
+    return ""
+
+
+COST = "team's way if I take landmark"
+
+
+def _team_cost(k: int, others: Sequence[int]) -> str:
+    """The least total distance over all assignments of landmarks that give me landmark k."""
+    ways = []
+    for marks in permutations([m for m in (*others, *_missing(others)) if m != k]):
+        pairs = zip(others, marks, strict=True)
+        ways.append(" + ".join(f"distance([landmark {m}], [agent {j}])" for j, m in pairs))
+    if not others:
+        return f"distance([landmark {k}])"
+    rest = ways[0] if len(ways) == 1 else f"min({', '.join(ways)})"
+    return f"distance([landmark {k}]) + {rest}"
+
+
+def _missing(others: Sequence[int]) -> list[int]:
+    """The number that is left out."""
+    return [j for j in range(len(others) + 1) if j not in others]
 
 
 def _dividing(landmarks: Sequence[int], others: Mapping[str, int]) -> tuple[Derived, ...]:

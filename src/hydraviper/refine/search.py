@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hydraviper.data import Derived, Estimate, InputError, Progress
+from hydraviper.expressions.features import features_of
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.refine import annealing, racing
@@ -123,10 +124,8 @@ def _size_limits(settings: RefineSettings, given: Trees) -> SizeLimits:
 
 
 def _derived(game: Game, features: str, teams: Sequence[Trees]) -> tuple[tuple[Derived, ...], ...]:
-    """Per tree, the derived features that it may ask for: those of all trees at hand, and the game's if wanted."""
-    offered = offers(game).search.derived if features != "plain" else [()] * len(game.agents)
-    if not offered:
-        raise InputError(f"{game.name} names no derived features: use --features plain.")
+    """Per tree, the derived features that it may ask for: those of all trees at hand, and others that are wanted."""
+    offered = features_of(game, features)
     return tuple(
         tuple(dict.fromkeys([feature for trees in teams for feature in trees[i].derived] + list(offered[i])))
         for i in teams[0]

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from hydraviper.data import Estimate, InputError, Rollouts
 from hydraviper.profile import Profile
+from hydraviper.expressions.features import nameable
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.records import Agreement, Edit, EditScore, Evaluation, OverTime, Summary, Undo, encode
 from hydraviper.rollout import Watched
@@ -133,8 +134,7 @@ def measure(
     EPISODES.check("--episodes", bench.episodes)
     position, students = trees.place(agent), trees.students(bench.game)
     member = [one.name for one in bench.game.agents].index(agent)
-    derived = offers(bench.game).search.derived
-    offered = derived[member] if derived else ()
+    offered = nameable(bench.game, trees.made)[member]
     edited = tree_edit.apply(wish, trees.agents[position], trees.trees[position], offered)
     seeds = rollout_seeds(bench.seed, Purpose.EVALUATE, 0, bench.episodes)
     before = bench.engine.play(Profile(bench.expert, students), seeds)

@@ -9,10 +9,12 @@ import numpy as np
 
 from hydraviper.data import Derived, InputError
 from hydraviper.dataset import Dataset
-from hydraviper.protocols import Student, offers
+from hydraviper.expressions.features import features_of
+from hydraviper.protocols import Student
 from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.task import Task
 from hydraviper.trees import cart, ensembles, joint
+from hydraviper.trees.ahead import grow_ahead
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
 from hydraviper.trees.tree import Tree, from_scikit_learn
@@ -36,8 +38,14 @@ def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int
         size = task.settings.depth, task.settings.most_leaves
         if (bounds := constrained.get(i)) is not None:
             tree = grow_within(bounds, bins[i], dataset.actions[:, i], counts[member], *size)
-        else:
+        elif task.settings.features in ("plain", "derived") or task.settings.most_leaves is not None:
             tree = cart.grow(bins[i], dataset.actions[:, i], counts[member], actions, *size)
+        else:
+            plain, draws = len(task.game.agents[i].features), generator(task.settings.seed, Purpose.TRAIN, iteration, i)
+            memory = dataset.scratch.setdefault("ahead", {}).setdefault(i, {})
+            tree = grow_ahead(
+                memory, bins[i], plain, dataset.actions[:, i], counts[member], actions, task.settings.depth, draws
+            )
         return replace(tree, derived=asked(task, i)).merged()
 
     def grown(agents: Collection[int], constrained: Mapping[int, Bounds]) -> dict[int, Tree]:
@@ -133,12 +141,7 @@ def _each(task: Task, items: Sequence[int], work: Callable[[int], Any]) -> list[
 
 def asked(task: Task, agent: int) -> tuple[Derived, ...]:
     """The derived features that an agent's tree may ask for."""
-    if task.settings.features == "plain":
-        return ()
-    derived = offers(task.game).search.derived
-    if not derived:
-        raise InputError(f"{task.game.name} names no derived features: use --features plain.")
-    return derived[agent]
+    return features_of(task.game, task.settings.features)[agent]
 
 
 def _share(task: Task, counts: np.ndarray, draws: np.random.Generator) -> np.ndarray:

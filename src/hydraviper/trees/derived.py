@@ -39,9 +39,7 @@ def single(observations: np.ndarray) -> np.ndarray:
         return np.asarray(observations, np.float32)
 
 
-def carry_out(
-    feature: Derived, summand: Callable[[Term], Number], operate: Callable[..., Number]
-) -> Number:
+def carry_out(feature: Derived, summand: Callable[[Term], Number], operate: Callable[..., Number]) -> Number:
     """The result of a derived feature's steps on numbers of any kind: bounds, names of variables, columns.
 
     `operate` is given plus, minus, negative or the name of an operation, and the numbers it is done with.
