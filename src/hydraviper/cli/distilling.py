@@ -107,7 +107,13 @@ def distill(
         check_makeable(game)
         expert = Making(minutes=expert_minutes)
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
-    changes |= {"most_leaves": leaves, "features": chosen(features), "seed": seed, "partition": partition, "teams": teams}
+    changes |= {
+        "most_leaves": leaves,
+        "features": chosen(features),
+        "seed": seed,
+        "partition": partition,
+        "teams": teams,
+    }
     changes |= {"max_joint_actions": max_joint_actions, "learner": learner, "selection": selection}
     changes |= {"ucb_scale": ucb_scale, "drop_quantile": drop_quantile, "refine_seconds": refine}
     settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
@@ -183,7 +189,12 @@ def compare(
     expert = _expert(game, expert_name, values, workers, as_json)
     variants = [variant_named(name.strip()) for name in algorithms.split(",")]
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
-    changes |= {"features": chosen(features), "learner": learner, "selection": selection, "drop_quantile": drop_quantile}
+    changes |= {
+        "features": chosen(features),
+        "learner": learner,
+        "selection": selection,
+        "drop_quantile": drop_quantile,
+    }
     settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
     count = episodes_for(game, episodes)
     target = None if out_file is None else comparison.target(out_file)

@@ -1,14 +1,18 @@
-"""Features in people's own words: a line is `name = formula`, for every agent that sees all that the formula names."""
+"""Features in people's own words: a line is `name = formula`, for every agent that sees all that the formula names.
+
+A line `for AGENT:` above lines leaves them to agents whose names fit, with * as in conditions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from hydraviper.data import Agent, Derived, InputError
-from hydraviper.expressions.names import Scope
+from hydraviper.expressions.names import Scope, matching
 from hydraviper.expressions.parser import parse_formula
 from hydraviper.protocols import Game, offers
 from hydraviper.settings import FEATURES, are_lines
@@ -32,7 +36,9 @@ def features_of(game: Game, features: str) -> Features:
     if features == "shipped":
         if not search.lines:
             raise InputError(f"no features ship for {game.name}: use --features found, or a file of your own.")
-        return read_lines(search.lines, game.agents, search.derived or nothing)
+        known = search.derived or nothing
+        both = zip(read_lines(search.lines, game.agents, known), known, strict=True)
+        return tuple((*lines, *derived) for lines, derived in both)
     return read_lines(features, game.agents, search.derived or nothing)
 
 
@@ -68,38 +74,56 @@ def chosen(text: str | None) -> str | None:
 def read_lines(lines: str, agents: tuple[Agent, ...], known: Features) -> Features:
     """Per agent, the features that lines define for it; a formula may name lines above it and the `known` features."""
     own: list[dict[str, Derived]] = [{} for _ in agents]
-    for number, name, text in _split(lines):
+    for line in _split(lines):
+        members = matching(
+            line.who, [agent.name for agent in agents], f"line {line.number} of the features: no agent is"
+        )
         problem: InputError | None = None
         taken = False
-        for i, agent in enumerate(agents):
+        for i in members:
             above = (*own[i].values(), *known[i])
             scope = Scope(agents, tuple(above if k == i else () for k in range(len(agents))), ())
             try:
-                feature = parse_formula(name, text, scope, i)
+                feature = parse_formula(line.name, line.formula, scope, i)
             except InputError as error:
                 problem = problem or error
                 continue
-            if name in agent.features or name in own[i]:
-                raise InputError(f"line {number} of the features: {agent.name} already has a feature {name!r}.")
-            own[i][name], taken = feature, True
+            if line.name in agents[i].features or line.name in own[i]:
+                raise InputError(
+                    f"line {line.number} of the features: {agents[i].name} already has a feature {line.name!r}."
+                )
+            own[i][line.name], taken = feature, True
             if len(own[i]) > MOST:
-                raise InputError(f"{agent.name} has more than {MOST} features of its own: write fewer lines.")
+                raise InputError(f"{agents[i].name} has more than {MOST} features of its own: write fewer lines.")
         if not taken and problem is not None:
-            raise InputError(f"line {number} of the features: {problem}")
+            raise InputError(f"line {line.number} of the features: {problem}")
     return tuple(tuple(features.values()) for features in own)
 
 
-def _split(lines: str) -> Iterator[tuple[int, str, str]]:
-    """The number, the name and the formula of every line that is neither empty nor a comment."""
-    for number, line in enumerate(lines.splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
+@dataclass(frozen=True)
+class _Line:
+    """A line of a file of features."""
+
+    number: int
+    who: str  # a pattern of agents' names
+    name: str
+    formula: str
+
+
+def _split(lines: str) -> Iterator[_Line]:
+    """The lines that define a feature, each for the agents that the last `for ...:` above it names."""
+    who = "*"
+    for number, text in enumerate(map(str.strip, lines.splitlines()), 1):
+        if not text or text.startswith("#"):
             continue
-        name, sign, text = line.partition("=")
-        if not sign or not name.strip() or not text.strip():
+        name, sign, formula = text.partition("=")
+        if not sign and text.startswith("for ") and text.endswith(":"):
+            who = text[4:-1].strip()
+            continue
+        if not sign or not name.strip() or not formula.strip():
             raise InputError(
-                f"line {number} of the features is {line.strip()[:60]!r}: write name = formula, such as "
-                "'gap = [x] - [y]'."
+                f"line {number} of the features is {text[:60]!r}: write name = formula, such as 'gap = [x] - [y]'."
             )
         if any(character in name for character in "[]<>"):
             raise InputError(f"line {number} of the features: write the name {name.strip()!r} without brackets.")
-        yield number, " ".join(name.split()), text
+        yield _Line(number, who, " ".join(name.split()), formula)

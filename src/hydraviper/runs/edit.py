@@ -10,8 +10,8 @@ import numpy as np
 from msgspec import structs
 
 from hydraviper.data import Estimate, InputError, Rollouts
-from hydraviper.profile import Profile
 from hydraviper.expressions.features import nameable
+from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.records import Agreement, Edit, EditScore, Evaluation, OverTime, Summary, Undo, encode
 from hydraviper.rollout import Watched

@@ -18,8 +18,8 @@ from hydraviper.trees.bins import Bins, Columns
 from hydraviper.trees.tree import LEAF, Tree
 
 SAMPLE, COARSE = 1_500, 32  # rows that questions are tried on, and their bins per feature
-SHARES = (0.2, 0.4, 0.6, 0.8)  # of the rows below a threshold that is tried; and 0, where a feature has both signs
-GROWN = 1.25  # questions are looked for again when there are so many times the rows
+SHARES = (0.25, 0.5, 0.75)  # of the rows below a threshold that is tried; and 0, where a feature has both signs
+GROWN = 1.5  # questions are looked for again when there are so many times the rows
 LEAST = 40  # rows below which CART is left alone
 
 
@@ -42,6 +42,7 @@ class _Rows:
     weights: np.ndarray
     count: int  # actions there are
     plain: int  # derived features are numbered from here
+    shares: tuple[float, ...]  # see SHARES
 
     def grown(self, rows: np.ndarray, depth: int) -> float:
         """The weight of the rows to which CART's tree answers as it should."""
@@ -52,7 +53,7 @@ class _Rows:
         """Every question that is worth a try, and which rows answer yes."""
         for feature in range(self.plain, self.columns.features.shape[1]):
             column = self.columns.features[rows, feature]
-            thresholds = set(np.quantile(column, SHARES).astype(np.float32).tolist())
+            thresholds = set(np.quantile(column, self.shares).astype(np.float32).tolist())
             for threshold in sorted(thresholds | ({0.0} if column.min() <= 0 < column.max() else set())):
                 below = column <= np.float32(threshold)
                 if LEAST <= below.sum() <= len(rows) - LEAST:
@@ -76,18 +77,26 @@ def grow_ahead(
     if len(bins) >= GROWN * memory.get("rows", 0):
         memory["rows"], memory["ahead"] = len(bins), look(bins, plain, actions, weights, count, depth, draws)
     tree = cart.grow(bins, actions, weights, count, depth)
-    ahead = _grown(memory["ahead"], bins, actions, weights, count, depth, np.flatnonzero(weights > 0))
+    ahead = grow_behind(memory["ahead"], bins, actions, weights, count, depth)
     return ahead if ahead.fidelity > tree.fidelity else tree
 
 
 def look(
-    bins: Bins, plain: int, actions: np.ndarray, weights: np.ndarray, count: int, depth: int, draws: np.random.Generator
+    bins: Bins,
+    plain: int,
+    actions: np.ndarray,
+    weights: np.ndarray,
+    count: int,
+    depth: int,
+    draws: np.random.Generator,
+    shares: tuple[float, ...] = SHARES,
 ) -> Ahead | None:
     """The questions to ask before CART's, found on a sample of the rows."""
     rows = np.flatnonzero(weights > 0)
     if len(rows) > SAMPLE:
         rows = np.sort(draws.choice(rows, SAMPLE, replace=False))
-    sample = _Rows(bins.sample(rows, COARSE), actions[rows], np.asarray(weights, np.float64)[rows], count, plain)
+    weights = np.asarray(weights, np.float64)
+    sample = _Rows(bins.sample(rows, COARSE), actions[rows], weights[rows], count, plain, shares)
     return _look(sample, np.arange(len(rows)), depth)
 
 
@@ -106,10 +115,16 @@ def _look(sample: _Rows, rows: np.ndarray, depth: int) -> Ahead | None:
     return Ahead(feature, threshold, yes, no)
 
 
+def grow_behind(
+    ahead: Ahead | None, bins: Bins, actions: np.ndarray, weights: np.ndarray, count: int, depth: int
+) -> Tree:
+    """A tree that begins with these questions and is CART's behind them."""
+    return _grown(ahead, bins, actions, weights, count, depth, np.flatnonzero(weights > 0))
+
+
 def _grown(
     ahead: Ahead | None, bins: Bins, actions: np.ndarray, weights: np.ndarray, count: int, depth: int, rows: np.ndarray
 ) -> Tree:
-    """The tree that begins with these questions."""
     if ahead is None or len(rows) == 0:
         return cart.grow(bins, actions, weights, count, depth, rows=rows)
     below = bins.features[rows, ahead.feature] <= ahead.threshold
