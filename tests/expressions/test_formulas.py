@@ -1,6 +1,8 @@
 """Features in people's own words: what lines define, for whom, and what is refused in one sentence."""
 
+import itertools
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -78,7 +80,7 @@ def test_a_line_is_for_those_who_see_all_that_it_names():
         ("x = min(([speed], [speed]), 1)", "only distance is of points"),
         ("x = abs([speed], 1)", "abs is of one number"),
         ("x = 1e-50 * [speed]", "single precision"),
-        ("x = [speed] * 1e30 * 1e30", "single precision"),
+        ("x = 1e30 * 1e30 * [speed]", "single precision"),
         ("x = [two: speed]", "no tree is for 'two'"),
         ("x " + "y" * 80, "write name = formula"),
         ("a [b] = [speed]", "without brackets"),
@@ -107,8 +109,6 @@ def test_conditions_have_the_same_functions():
         return condition.holds(lambda feature: _exactly(feature[1]))
 
     def _exactly(which):
-        from fractions import Fraction
-
         return Fraction(float(ROW[0, which] if isinstance(which, int) else extend(ROW, (which,))[0, -1]))
 
     assert true("distance([goal]) == 5")
@@ -149,8 +149,6 @@ def test_what_ships_can_be_read(name):
 
 
 def test_what_it_costs_the_team_if_i_take_a_landmark():
-    import itertools
-
     game = hydraviper.make("cooperative-navigation")
     seen = game.reset(np.arange(20, dtype=np.uint64))
     ways = np.linalg.norm(game.positions[:, :, None] - game.landmarks[:, None], axis=3)  # [B, agents, landmarks]

@@ -1,6 +1,7 @@
 """Proofs about trees that ask for formulas: never wrong, tried on everything that can happen and on random values."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,8 +95,6 @@ def test_what_single_precision_cannot_hold_is_not_proved():
     tree = random_tree(AGENT, draws, 1, derived=(feature,), splits=1.0, thresholds=lambda size: np.zeros(size))
     feature_numbers = tree.feature.copy()
     feature_numbers[0] = 3
-    from dataclasses import replace
-
     tree = replace(tree, feature=feature_numbers, action=np.array([0, 0, 1]))
     scene = Scene((AGENT,), ((feature,),), (0,), "there are no signals")
     text = "[[domain]]\nfeatures = '*'\nleast = 1\nmost = 900000\n[[property]]\nname = 'p'\nnever = ['wait']"
