@@ -23,7 +23,7 @@ from hydraviper.engines.remembered import PLAYED_AGAIN
 from hydraviper.games.particle import ParticleWorld
 from hydraviper.runs import distil as runs
 from hydraviper.seeding import Purpose, rollout_seeds
-from hydraviper.studies import results, runner
+from hydraviper.studies import check, results, runner
 from hydraviper.studies.catalogue import STUDIES
 from hydraviper.studies.cells import Cell
 from hydraviper.studies.planning import Wanted, plan
@@ -290,6 +290,15 @@ def test_results_of_runs_and_of_other_studies_are_adopted(call, whole):
     code, printed, _ = call("study", "ablation", *TINY_STUDY, "--seeds", 3, "--no-run", "--out", "t", "--adopt", whole)
     assert json.loads(printed)["cells"]["adopted"] == 3  # HYDRAVIPER at the low budget is part of both
     refuses(call, "is no folder", *options, "nowhere")
+
+
+def test_a_check_leaves_out_what_the_clock_ended(monkeypatch, whole):
+    result = next(iter(results.load(whole).values()))
+    timed = replace(result, cell=replace(result.cell, refine=1.0))
+    monkeypatch.setattr(results, "documents", lambda folder: [(timed, b"")])
+    asked = [(result.cell.game.key, result.cell.expert.name, result.arm)]
+    with pytest.raises(InputError, match="does not repeat"):
+        check.recheck(whole, asked, 1, {}, 1, lambda *told: None)
 
 
 def test_a_check_runs_cells_again(call, whole):

@@ -25,7 +25,7 @@ from hydraviper.studies.cells import (
 from hydraviper.studies.claims import FAILS, FEW, HOLDS
 from hydraviper.studies.design import OURS, PAPERS
 from hydraviper.studies.paper import STOPPED
-from hydraviper.studies.summaries import CriticFit, ExpertSummary, Measured, ScoreSummary, Seconds, Summary
+from hydraviper.studies.summaries import BEFORE, CriticFit, ExpertSummary, Measured, ScoreSummary, Seconds, Summary
 
 CN, IC = "cooperative-navigation", "ingolstadt-corridor"
 
@@ -267,6 +267,39 @@ def test_common_episodes_decide_against_yardsticks_where_they_were_measured():
     paired = report.Report.of(study, [structs.replace(one, summary=summary)], 1.0)
     assert paired.findings[1].claims[0].verdict == FEW
     assert "0.40 s below; by seed -0.40 ± 0.50" in paired.findings[1].claims[0].numbers
+
+
+@pytest.mark.parametrize(
+    ("delay", "after", "outside", "jams", "verdicts"),
+    [
+        (30.0, -1.0, 2.0, 0, (HOLDS, HOLDS, HOLDS, HOLDS)),
+        (30.0, -0.1, 2.0, 0, (HOLDS, HOLDS, FEW, HOLDS)),  # a gain that chance may have made
+        (30.0, 1.0, 9.0, 0, (HOLDS, HOLDS, FAILS, FAILS)),  # nine outside, where fixed time leaves eight
+        (30.0, -1.0, 2.0, 1, (HOLDS, HOLDS, HOLDS, FAILS)),
+        (170.0, -1.0, 2.0, 0, (FAILS, FAILS, HOLDS, HOLDS)),
+    ],
+)
+def test_signals_are_judged_by_who_pays(delay, after, outside, jams, verdicts):
+    study, own = STUDIES["signals"], []
+    for arm in study.arms:
+        for seed in range(3):
+            one = result(study, arm, seed, delay, game=IC, expert="idqn")
+            summary = structs.replace(
+                one.summary,
+                score=structs.replace(one.summary.score, median=delay, worst=delay, jammed=jams),
+                difference=Measured(delay - one.summary.expert.mean, 0.2),
+                differences={BEFORE: Measured(after, 0.3)},
+                measures={
+                    "vehicles that could not enter": {"trees": Measured(outside), "fixed time": Measured(8.0)},
+                    "longest wait, s": {"trees": Measured(120.0)},
+                },
+            )
+            own.append(structs.replace(one, summary=summary))
+    told = report.Report.of(study, own, 1.0)
+    beats, expert, search, yardsticks, paid = told.findings
+    assert (beats.verdict, expert.verdict, search.verdict, paid.verdict) == verdicts
+    assert yardsticks.verdict == HOLDS
+    assert "trees less that:" in report.to_markdown(told)
 
 
 @pytest.mark.parametrize(("values", "verdict"), [((0.4, 0.7, None), HOLDS), ((0.1, 0.2, 0.9), FAILS)])

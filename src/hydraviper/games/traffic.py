@@ -104,20 +104,20 @@ class Traffic:
         self._owner = np.array([street.signal for street in self._streets])
         self._watched = False  # whether the next episode is to be followed street by street
         self._camera: Camera | None = None  # what films the next episode, or the present one
-        begin, length = self._sumo.simulation.getTime(), options.steps * options.seconds_per_step
-        asked_for = demand.read(scenario, begin, begin + length, options.demand * scenario.scale)
-        self._nominal = asked_for.due or 1.0
-        self.score = self._scored()
-        served = tuple(_served(signal) for signal in signals)
         self._controllers = tuple(map(self._controller, signals))
         slowest = max(self._controllers, key=lambda one: longest_red(one.phase_of, one.timing))
         SignalControl(slowest.greens, slowest.served, slowest.timing)  # refuses what cannot be kept
-        self._plans: list[list[float]] = [[] for _ in signals]
-        counts = asked_for.turns(self._sumo)
-        for i, signal in enumerate(signals):
-            lanes = road_network.lane_demands(self._sumo, signal, counts)
-            self._plans[i] = programs.webster(lanes, length / 3600, served[i], self._controllers[i].timing)
-        self.offers = Offers(
+        begin, length = self._sumo.simulation.getTime(), options.steps * options.seconds_per_step
+        asked_for = demand.read(scenario, begin, begin + length, options.demand * scenario.scale)
+        self._nominal = asked_for.due or 1.0
+        self._plans = self._webster(asked_for, length / 3600)
+        self.score = self._scored()
+        self.offers = self._offered()
+
+    def _offered(self) -> Offers:
+        """What the game offers beside the protocol."""
+        options, signals = self.options, self.network.signals
+        return Offers(
             Scoring(
                 self._yardsticks(),
                 jam_multiple=JAM_MULTIPLE,
@@ -136,16 +136,26 @@ class Traffic:
                 costs=self._costs(),
                 varied=("variation",) if options.variation else (),
             ),
-            Graph(self.network.neighbours, served),
+            Graph(self.network.neighbours, tuple(map(_served, signals))),
             Drawing(self._road_map, _intersections(self.agents, signals), self._film, self._window),
             controllers=self._controllers,
             knowledge=traffic_facts.knowledge(self.agents),
-            notes=(*_notes(self.network), *_left_out(scenario)),
-            content=scenario.content,
+            notes=(*_notes(self.network), *_left_out(self.scenario)),
+            content=self.scenario.content,
             before=traffic_options.BEFORE,
             decisive=("score", "reach", "moving", "memory", "detectors", "seconds_per_step"),
             programs=len(programs.NAMES) + 1,
         )
+
+    def _webster(self, asked_for: demand.Demand, hours: float) -> list[list[float]]:
+        """Per signal, Webster's plan for the scenario's own demand."""
+        counts = asked_for.turns(self._sumo)
+        return [
+            programs.webster(
+                road_network.lane_demands(self._sumo, signal, counts), hours, _served(signal), controller.timing
+            )
+            for signal, controller in zip(self.network.signals, self._controllers, strict=True)
+        ]
 
     def _agent(self, i: int, signal: Signal) -> Agent:
         greens = range(1, len(signal.greens) + 1)

@@ -39,7 +39,7 @@ class Options:
     moving: int = 1  # 1: a signal also sees the vehicles that roll; 0: only those that stand
     score: str = "delay"  # delay: seconds lost per vehicle that was due; stopped: vehicles that stand, anywhere
     demand: float = 1.0  # times the traffic of the scenario
-    variation: float = 0.0  # share by which demand differs from day to day in the episodes that trees are made by
+    variation: float = 0.2  # share by which demand differs from day to day in the episodes that trees are made by
     memory: int = 1  # 1: a signal also knows how long its phases have been red, and who stands in its junction
     detectors: str = "full"  # full: every vehicle in sight is counted; loops: what induction loops tell
     min_green: int = 5  # seconds that a phase stays green at least
@@ -77,8 +77,8 @@ class Options:
 
 
 DEFAULTS = Options()
-# For signals on a street: an episode is an hour, and no two days are the same.
-OWN_NETWORK = Options(steps=720, seconds_per_step=5, yellow=AUTO, variation=0.2)
+# For signals on a street: an episode is an hour.
+OWN_NETWORK = Options(steps=720, seconds_per_step=5, yellow=AUTO)
 # Records that were written before a parameter existed were played with these.
 BEFORE: Mapping[str, Any] = {
     **{"score": "stopped", "demand": 1.0, "variation": 0.0, "memory": 0, "detectors": "full"},

@@ -10,7 +10,7 @@ from msgspec import structs
 from hydraviper.algorithm import Distilled
 from hydraviper.data import Estimate, InputError, Progress, Rollouts, StreetRecord
 from hydraviper.profile import Profile
-from hydraviper.protocols import Engine, Expert, Game, Student, offers
+from hydraviper.protocols import Engine, Expert, Game, Policy, Student, offers
 from hydraviper.records import AtDemand, Course, Evaluation, Outcome, OverTime, ScoreRecord, Summary
 from hydraviper.rollout import Watched
 from hydraviper.runs.opening import engine_for, episodes_for, playing
@@ -108,10 +108,12 @@ def evaluate_profile(
     references: References | None = None,
     *,
     watch: bool = True,
+    earlier: Mapping[str, Policy] | None = None,
 ) -> Evaluation:
     """Score trees, expert and yardsticks on the same unseen episodes, and the trees against scripted opponents.
 
-    Where a game can tell of its parts, the trees' episodes are watched for that.
+    Where a game can tell of its parts, the trees' episodes are watched for that. Of `earlier` policies, only how far
+    the trees are from them is told.
     """
     students, expert = profile.students, profile.expert
     references = references or play_references(game, expert, engine, episodes, seed, watch=watch)
@@ -121,6 +123,7 @@ def evaluate_profile(
     everybody = {**({"trees": trees} if students else {}), "expert": teacher, **references.yardsticks}
     sides = {"trees": trees, "expert": teacher, **references.yardsticks}
     apart = {name: _difference(game, trees, other) for name, other in sides.items() if students and name != "trees"}
+    apart |= {name: _difference(game, trees, engine.play(one, seeds)) for name, one in (earlier or {}).items()}
     return Evaluation(
         score=score_record(game, trees, jam),
         expert=outcome(game, teacher, jam),

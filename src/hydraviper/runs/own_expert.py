@@ -17,7 +17,7 @@ from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
 from hydraviper.experts import algorithms, store
 from hydraviper.experts.exploring import Yardstick
 from hydraviper.experts.store import StoredExpert
-from hydraviper.protocols import Engine, Game, Policy, offers
+from hydraviper.protocols import Engine, Game, Policy, offers, spec_of
 from hydraviper.rollout import play
 from hydraviper.runs.folder import check_file
 from hydraviper.runs.opening import Tell, playing
@@ -70,7 +70,13 @@ def make_expert(
 
 
 def check_makeable(game: Game) -> None:
-    """Refuse a game whose experts take long to train, with a sentence that says how to do it."""
+    """Refuse a game whose experts some minutes of training do not make, with a sentence that says what does."""
+    if offers(game).foreign is not None:
+        spec = spec_of(game.name, game.parameters)
+        raise InputError(
+            f"no expert is at hand for {spec}: pass one with --expert, e.g. sb3:FILE, onnx:FILE or python:MODULE:NAME "
+            f"(docs/experts.md), or train one with `hydraviper train {spec}`."
+        )
     if game.width is None:
         store.shipped(game)
 

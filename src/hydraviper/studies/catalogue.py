@@ -16,6 +16,7 @@ from hydraviper.studies import (
     resco,
     runtime,
     sensitivity,
+    signals,
     table1,
 )
 from hydraviper.studies.study import Study
@@ -24,7 +25,7 @@ STUDIES: dict[str, Study] = {
     module.STUDY.name: module.STUDY
     for module in (
         *(table1, budgets, clustering, sensitivity, ablation, runtime),
-        *(baselines, experts, learners, epsilon, features, refined, resco),
+        *(baselines, experts, learners, epsilon, features, refined, resco, signals),
     )
 }
 

@@ -43,14 +43,20 @@ def recheck(
     workers: int,
     progress: CellProgress,
 ) -> list[Checked]:
-    """Run a sample of a folder's cells again: those of the games, experts and arms that are asked for."""
+    """Run a sample of a folder's cells again: those of the games, experts and arms that are asked for.
+
+    A search that the clock ends does not repeat, so cells with one are left out.
+    """
     wanted = set(asked)
     texts = {
         result.cell.key: (result, text)
         for result, text in results.documents(folder)
         if (result.cell.game.key, result.cell.expert.name, result.arm) in wanted
     }
-    chosen = sample([result for result, _ in texts.values()], count)
+    steady = [result for result, _ in texts.values() if not result.cell.refine]
+    if texts and not steady:
+        raise InputError("all of these cells were searched for some seconds, and such a search does not repeat.")
+    chosen = sample(steady, count)
     checked = []
     for done, result in enumerate(chosen):
         progress(done, len(chosen), None)

@@ -9,6 +9,7 @@ from hydraviper.data import Estimate
 NAVIGATION, DECEPTION = "cooperative-navigation", "physical-deception"
 COLOGNE, INGOLSTADT = "cologne-corridor", "ingolstadt-corridor"
 GAMES = (NAVIGATION, DECEPTION, COLOGNE, INGOLSTADT)
+SPECS = {name: f"{name}:variation=0" for name in (COLOGNE, INGOLSTADT)}  # every day is the same
 SEEDS, EPISODES = 10, 10
 # What the paper's numbers tell, where our score is another: "the total number of stopped vehicles in all lanes".
 STOPPED = "stopped vehicles, whole network"

@@ -41,6 +41,7 @@ from hydraviper.studies import expert_files, provenance, results
 from hydraviper.studies.cells import Cell, Result, Timing
 from hydraviper.studies.expert_files import ExpertFiles
 from hydraviper.studies.results import RUNNING
+from hydraviper.studies.summaries import BEFORE
 from hydraviper.trees import file
 from hydraviper.variants import VARIANTS
 
@@ -242,6 +243,7 @@ def _refine(
         engine,
         cell.episodes,
         references=_references(job, game, expert, engine) if dear else None,
+        earlier={BEFORE: Profile(expert, students)},
         watch=False,
     )
     seconds = {**summary["seconds"], "refine": refined.seconds + sum(before)}

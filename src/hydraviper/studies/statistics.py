@@ -1,7 +1,7 @@
 """What a handful of seeds tells beside a mean: interquartile means, and comparisons on common seeds."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -29,3 +29,12 @@ def log_ratio(first: Mapping[int, float], second: Mapping[int, float]) -> Estima
 def percent(share: Estimate) -> Estimate:
     """A share in percent."""
     return Estimate(100 * share.mean, 100 * share.ci95, share.count)
+
+
+def over_seeds(found: Iterable[Estimate | None]) -> Estimate:
+    """The mean of what each seed measured on episodes that all seeds share: its interval is as wide as that of one."""
+    known = [one for one in found if one is not None]
+    if not known:
+        return Estimate(math.nan, math.nan, 0)
+    mean, ci95 = (float(np.mean(values)) for values in zip(*((one.mean, one.ci95) for one in known), strict=True))
+    return Estimate(mean, ci95, len(known))

@@ -10,7 +10,7 @@ from hydraviper.studies.cells import GameName
 from hydraviper.studies.claims import Question
 from hydraviper.studies.design import OURS, PAPER_EXPERTS, Arm
 from hydraviper.studies.figures import Drawing
-from hydraviper.studies.paper import GAMES
+from hydraviper.studies.paper import GAMES, SPECS
 from hydraviper.studies.rows import Row
 from hydraviper.studies.tables import Table
 
@@ -28,7 +28,8 @@ class Study:
     scores: Callable[[Sequence[Row]], list[Table]] = tables.scores  # the first tables
     tables: tuple[Callable[[Sequence[Row]], list[Table]], ...] = ()  # beside scores, seeds and jams
     games: tuple[str, ...] = GAMES  # as tables name them
-    specs: Mapping[str, str] = field(default_factory=dict)  # what such a name means, if it is no game of the catalogue
+    # what such a name means, if it is no game of the catalogue or not as by default
+    specs: Mapping[str, str] = field(default_factory=lambda: SPECS)
     identities: Mapping[str, GameName] = field(default_factory=dict)  # of games that only whoever made them knows whole
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by game, what differs from the defaults
     # By game, the names of its experts; a game without one is distilled from whichever expert ships.

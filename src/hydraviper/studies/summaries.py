@@ -42,6 +42,9 @@ class ScoreSummary(ExpertSummary, frozen=True, kw_only=True):
     lower_is_better: bool
 
 
+BEFORE = "before the search"  # trees that a search began with
+
+
 class Measured(Struct, frozen=True):
     """The mean of a number beside the score; None if it is not known."""
 
@@ -75,12 +78,18 @@ class Summary(Struct, frozen=True):
     teams: tuple[tuple[str, ...], ...]
     yardsticks: dict[str, ExpertSummary] = {}
     measures: dict[str, dict[str, Measured]] = {}  # what else was measured -> whose: trees, expert, yardsticks
-    differences: dict[str, Measured] = {}  # trees minus each yardstick, episode by episode
+    difference: Measured | None = None  # trees minus expert, episode by episode
+    differences: dict[str, Measured] = {}  # trees minus each yardstick, and minus the trees BEFORE a search
 
     def measured(self, measure: str, who: str) -> Estimate | None:
         """A number beside the score, if it was measured."""
         found = self.measures.get(measure, {}).get(who)
         return None if found is None else found.estimate
+
+    @property
+    def against_expert(self) -> Estimate | None:
+        """The trees' score minus the expert's on common episodes, if that was measured."""
+        return None if self.difference is None else self.difference.estimate
 
     def against(self, yardstick: str) -> Estimate | None:
         """The trees' score minus a yardstick's: on common episodes if that was measured, else of the two means."""

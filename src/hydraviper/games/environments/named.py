@@ -17,6 +17,8 @@ class _NamedGame:
     """Has all that a game has, but for its name and its parameters."""
 
     def __init__(self, game: Game, name: str, parameters: Mapping[str, Any]) -> None:
+        # Python 3.12 and later look for a protocol's members here and in the class, not through __getattr__
+        self.__dict__.update({member: getattr(game, member) for member in vars(Game) if not member.startswith("_")})
         self._game, self.name, self.parameters = game, name, dict(parameters)
 
     def __getattr__(self, name: str) -> Any:

@@ -7,6 +7,7 @@ from hydraviper.studies.claims import Claim, Question, every_seed, scope_of, tit
 from hydraviper.studies.design import Arm
 from hydraviper.studies.resco.published import FIGURES, MAPS, best
 from hydraviper.studies.rows import Row, by_game
+from hydraviper.studies.statistics import over_seeds
 from hydraviper.studies.study import Study
 from hydraviper.studies.tables import Table, jammed, jams_of
 
@@ -44,12 +45,6 @@ def _by_seed(row: Row) -> list[Estimate]:
     return [result.summary.score.estimate for result in row.results]
 
 
-def _over_seeds(row: Row) -> Estimate:
-    """The mean over seeds; all seeds are scored on the same episodes, so the interval is as wide as that of one."""
-    seeds = _by_seed(row)
-    return Estimate(sum(one.mean for one in seeds) / len(seeds), sum(one.ci95 for one in seeds) / len(seeds))
-
-
 def beside_published(rows: Sequence[Row]) -> list[Table]:
     """First a line per map, then for each map everything that was measured and published."""
     groups = by_game(rows)
@@ -61,7 +56,7 @@ def _overview(groups: Iterable[Sequence[Row]]) -> Table:
     for rows in groups:
         summary, (who, figure) = rows[0].first, best(rows[0].game)
         rule = min(summary.yardsticks.items(), key=lambda one: one[1].mean, default=None)
-        delays = {row.arm.name: _over_seeds(row) for row in rows}
+        delays = {row.arm.name: over_seeds(_by_seed(row)) for row in rows}
         least = min(delay.mean for delay in delays.values())
         lines.append(
             (
@@ -82,7 +77,7 @@ def _whole(rows: Sequence[Row]) -> Table:
     for row in rows:
         seeds = ", ".join(f"{one.mean:,.2f}" for one in _by_seed(row))
         what = f"mean of {row.episodes} unseen episodes; by seed {seeds}; {row.budget} rollouts"
-        lines.append((row.arm.name, f"{_over_seeds(row):,.2f}", *jams_of(row), what))
+        lines.append((row.arm.name, f"{over_seeds(_by_seed(row)):,.2f}", *jams_of(row), what))
     sides = {f"expert ({first.expert})": first.first.expert, **first.first.yardsticks}
     for name, side in sides.items():
         lines.append((name, f"{side.estimate:,.2f}", *jammed(side, first.episodes), "on the same episodes"))
