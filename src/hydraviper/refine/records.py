@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import Estimate, Progress
-from hydraviper.protocols import Engine, Expert, Game
+from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.refine.moves import SizeLimits
 from hydraviper.seeding import Purpose, practice, rollout_seeds
 from hydraviper.settings import DEPTH, LEAVES, ROLLOUTS, SOME_SECONDS, check_features, check_seed
@@ -66,6 +66,15 @@ class SearchState:
     def sign(self) -> float:
         """1 if a higher score is better, else -1."""
         return -1.0 if self.game.score.lower_is_better else 1.0
+
+    @property
+    def adversaries(self) -> tuple[Mapping[int, Student], ...]:
+        """Scripts of the other side that trees are chosen against beside the expert, so as not to fit one adversary.
+
+        None for plain and derived features: their published figures were found against the expert's adversary alone.
+        """
+        known = self.settings.features in ("plain", "derived")
+        return () if known else tuple(offers(self.game).scoring.opponents.values())
 
     def seeds(self, use: int, number: int, count: int) -> np.ndarray:
         """Seeds for one use; every use and number has its own."""

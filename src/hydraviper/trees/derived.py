@@ -63,7 +63,9 @@ def carry_out(feature: Derived, summand: Callable[[Term], Number], operate: Call
 @lru_cache(maxsize=256)
 def table(derived: tuple[Derived, ...]) -> tuple[np.ndarray, np.ndarray]:
     """For the kernel: where each feature's rows begin [D + 1], and the rows: kind, sign, four inputs [rows, 6]."""
-    programs = [[] if feature.is_sum else [(EXPRESSION, 0, 0, 0, 0, 0)] for feature in derived]
+    programs: list[list[tuple[int, ...]]] = [
+        [] if feature.is_sum else [(EXPRESSION, 0, 0, 0, 0, 0)] for feature in derived
+    ]
     for program, feature in zip(programs, derived, strict=True):
         program += map(_row, feature.terms)
     starts = np.cumsum([0, *map(len, programs)])
