@@ -14,6 +14,7 @@ from hydraviper.cli.options import number
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
 from hydraviper.experts.worth import AnyExpert
+from hydraviper.expressions.features import chosen
 from hydraviper.logs import open_log
 from hydraviper.protocols import Game
 from hydraviper.records import Making, encode
@@ -110,7 +111,13 @@ def distill(
         check_makeable(game)
         expert = Making(minutes=expert_minutes)
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
-    changes |= {"most_leaves": leaves, "features": features, "seed": seed, "partition": partition, "teams": teams}
+    changes |= {
+        "most_leaves": leaves,
+        "features": chosen(features),
+        "seed": seed,
+        "partition": partition,
+        "teams": teams,
+    }
     changes |= {"max_joint_actions": max_joint_actions, "learner": learner, "selection": selection}
     changes |= {"ucb_scale": ucb_scale, "drop_quantile": drop_quantile, "refine_seconds": refine}
     settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
@@ -194,7 +201,12 @@ def compare(
     expert = _expert(game, expert_name, values, workers, as_json)
     variants = [variant_named(name.strip()) for name in algorithms.split(",")]
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
-    changes |= {"features": features, "learner": learner, "selection": selection, "drop_quantile": drop_quantile}
+    changes |= {
+        "features": chosen(features),
+        "learner": learner,
+        "selection": selection,
+        "drop_quantile": drop_quantile,
+    }
     settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
     count = episodes_for(game, episodes)
     target = None if out_file is None else comparison.target(out_file)

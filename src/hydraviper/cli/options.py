@@ -42,7 +42,10 @@ LogTarget = Annotated[
 Leaves = Annotated[int | None, number("--leaves", LEAVES, "The most leaves of a tree.")]
 Features = Annotated[
     str | None,
-    typer.Option(help="plain, or derived: also distances, differences of distances or queues; default: what suits."),
+    typer.Option(
+        help="What trees may ask for: plain; or also derived (distances, differences), shipped (what people of the "
+        "field ask), found (by the search), or a FILE of lines name = formula; default: what suits."
+    ),
 ]
 Episodes = Annotated[
     int | None, number("--episodes", EPISODES, "Unseen episodes to score on; default: what suits the game.")

@@ -10,6 +10,7 @@ from hydraviper.cli.application import app
 from hydraviper.cli.common import command_line, open_run, progress_bar
 from hydraviper.cli.options import number
 from hydraviper.cli.printing import print_files, print_refined, print_scores
+from hydraviper.expressions.features import chosen
 from hydraviper.records import encode
 from hydraviper.refine.records import RefineSettings
 from hydraviper.runs import refine as refining
@@ -46,7 +47,7 @@ def refine(
     play_on(engine, address)
     saved = open_run(run, expert, workers)
     settings = RefineSettings(
-        seconds=seconds, rollouts=rollouts, features=features or "plain", seed=seed, depth=depth, leaves=leaves
+        seconds=seconds, rollouts=rollouts, features=chosen(features) or "plain", seed=seed, depth=depth, leaves=leaves
     )
     where = {"out": out_folder, "expert_file": file_of(expert, saved.expert), "command": command_line()}
     with progress_bar(as_json) as show:

@@ -231,7 +231,13 @@ def _refine(
     """Search for better trees; the score is theirs, and the search's seconds are counted."""
     cell, dear = job.cell, not offers(game).compiled
     students = file.load(folder).students(game)
-    limits = RefineSettings(seconds=cell.refine or None, rollouts=cell.refine_rollouts or None, seed=cell.seed)
+    limits = RefineSettings(
+        seconds=cell.refine or None,
+        rollouts=cell.refine_rollouts or None,
+        # the trees know their plain and derived features; others come with a look ahead
+        features="plain" if cell.settings.features in ("plain", "derived") else cell.settings.features,
+        seed=cell.seed,
+    )
     before: list[float] = []  # seconds of rollouts that were played before the cell was interrupted
     # a search that is limited by seconds does not repeat, so nothing could be remembered
     remembers = dear and limits.seconds is None
