@@ -4,7 +4,7 @@ The trees play with some random actions. At every observation that they met, eac
 (`experience`) and by the expert. Candidates are trees grown or changed to earn more of these values, the run's other
 students, and the game's scripted rules as trees. They race by successive halving on paired differences: those left
 after each heat play more seeds. A candidate that jams, that is, whose worst episode is far worse than that of the
-incumbent, is out. A second round starts from the winner.
+incumbent, is out. A second round tunes the winner's thresholds (`nudging`), and races again.
 """
 
 import time
@@ -19,6 +19,7 @@ from hydraviper.profile import Profile
 from hydraviper.protocols import offers
 from hydraviper.refine.experience import Experience
 from hydraviper.refine.moves import Mover, Wishes
+from hydraviper.refine.nudging import nudged
 from hydraviper.refine.records import HELD_OUT, SEARCH, Found, SearchState, Trees
 from hydraviper.seeding import Purpose, generator
 from hydraviper.trees import cart
@@ -28,7 +29,7 @@ from hydraviper.trees.packed import leaf_of
 from hydraviper.trees.tree import Tree
 
 TIMED, LEAST, PLAYING = 4, 10, 0.6  # with seconds: rollouts to measure the pace, the fewest, share for playing
-EXPLORED, RACED = (0.22, 0.12), (0.2, 0.3)  # shares of the budget in two rounds; the rest is for the held-out check
+EXPLORED, RACED, NUDGED = 0.12, (0.13, 0.2), 0.35  # shares of the budget; the rest is for the held-out check
 CANDIDATES, MOVES = 12, 1500  # in a race; moves tried per tree to raise its value
 JAM = 2.0  # an episode this many times worse than the incumbent's worst one is a jam
 
@@ -70,13 +71,14 @@ def search(state: SearchState) -> Found:
     budget = state.settings.rollouts or _likely(state)
     scores, experience = _Scores(state), Experience(state)
     best, start = state.given, "given trees"
+    episodes = max(2, int(EXPLORED * budget))
+    experience.gather(best, 0, episodes)
+    scores.played += episodes
     for turn in range(2):
         if state.left() <= 0:
             break
-        episodes = max(2, int(EXPLORED[turn] * budget))
-        experience.gather(best, turn, episodes)
-        scores.played += episodes
-        named = _candidates(state, best, experience, turn)
+        named, played = _proposed(state, best, experience, turn, int(NUDGED * budget / 2))
+        scores.played += played
         state.progress("refining", 1 + 2 * turn, 5)
         winner = _race(state, scores, [best, *named.values()], scores.played + int(RACED[turn] * budget))
         if winner is not best:
@@ -118,22 +120,28 @@ def _asked(state: SearchState, trees: Trees, experience: Experience) -> list[np.
     return worth
 
 
-def _candidates(state: SearchState, trees: Trees, experience: Experience, turn: int) -> dict[str, Trees]:
-    """Trees that might be better, by name; only such as keep what must be kept."""
+def _proposed(
+    state: SearchState, trees: Trees, experience: Experience, turn: int, pairs: int
+) -> tuple[dict[str, Trees], int]:
+    """Trees that might be better, by name, and the episodes that it took; only such as keep what must be kept."""
+    named, played = (_candidates(state, trees, experience), 0) if turn == 0 else nudged(state, trees, experience, pairs)
+    allowed = state.allowed or (lambda candidate: True)
+    return {name: one for name, one in list(named.items())[:CANDIDATES] if allowed(one)}, played
+
+
+def _candidates(state: SearchState, trees: Trees, experience: Experience) -> dict[str, Trees]:
+    """Trees that earn more of the values of what was met, the run's other students, and rules as trees."""
     observations = experience.observations
     named: dict[str, Trees] = {}
     for view, worth in experience.worth(trees).items():
         met = _Met(observations, worth)
-        named[f"by experience, {view}"] = _climbed(state, _grown(state, met), met, turn + 20, MOVES)
-        named.setdefault("changed by experience", _climbed(state, trees, met, turn, MOVES))
+        named[f"by experience, {view}"] = _climbed(state, _grown(state, met), met, 20, MOVES)
+        named.setdefault("changed by experience", _climbed(state, trees, met, 0, MOVES))
     met = _Met(observations, _asked(state, trees, experience))
-    named["changed where the expert loses"] = _climbed(state, trees, met, turn, MOVES)
+    named["changed where the expert loses"] = _climbed(state, trees, met, 0, MOVES)
     named["grown again by the expert's values"] = _grown(state, met)
-    if turn == 0:
-        named |= {f"another student ({k})": student for k, student in enumerate(state.starts, start=2)}
-        named |= _rules(state, met)
-    allowed = state.allowed or (lambda candidate: True)
-    return {name: candidate for name, candidate in list(named.items())[:CANDIDATES] if allowed(candidate)}
+    named |= {f"another student ({k})": student for k, student in enumerate(state.starts, start=2)}
+    return named | _rules(state, met)
 
 
 def _grown(state: SearchState, met: _Met) -> Trees:

@@ -29,7 +29,7 @@ QUICK = {f"{name} every 5 s": f"{name}:seconds_per_step=5" for name in (COLOGNE,
 FIXED = "fixed time"
 OUTSIDE, WAIT = "vehicles that could not enter", "longest wait, s"
 LONGEST_WAIT = 240.0  # seconds, mean over episodes
-SEARCH = 200  # rollouts of the search; it repeats
+SEARCH = 600  # rollouts of the search; it repeats
 
 
 def as_good_as_the_expert(rows: Sequence[Row]) -> Iterator[Claim]:
@@ -115,7 +115,7 @@ def _difference(summary: Summary, name: str) -> Estimate | None:
 STUDY = Study(
     name="signals",
     title="Signals: the corridors against everything that runs today",
-    about="Trees of depth 4 as the default command distils them, and the same trees after a search of 200 rollouts, "
+    about="Trees of depth 4 as the default command distils them, and the same trees after a search of 600 rollouts, "
     "scored by the delay of every vehicle that was due on 100 unseen episodes; decisions every 20 s, as in the paper, "
     "and every 5 s. ± is over these episodes, which all seeds share; differences are taken episode by episode.",
     arms=(
