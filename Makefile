@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Torch, Stable-Baselines3, RLlib and Minari have an environment of their own. TORCH=... chooses another build of torch.
 EXPERTS := .venv-experts
 TORCH ?= torch==2.13.0
-LOCKED := games train traffic verify export studies onnx docs dev
+LOCKED := games train traffic verify export studies onnx ray docs dev
 
 .PHONY: demo test check quick coverage lint style types bench lock clean test-experts test-wheel docs
 

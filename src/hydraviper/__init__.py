@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hydraviper.algorithm import Distilled, distill
     from hydraviper.data import Agent, Estimate, InputError, JobError, Recommended, Rollouts, Score, Team, Values
     from hydraviper.dataset import Dataset
+    from hydraviper.engines.cluster import RayEngine
     from hydraviper.engines.local import LocalEngine
     from hydraviper.experts.local_q import LocalQ, LocalQExpert
     from hydraviper.experts.networks import CriticExpert, NetworkExpert
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from hydraviper.runs.evaluate import evaluate
     from hydraviper.runs.explain import explain
     from hydraviper.runs.export import export
+    from hydraviper.runs.opening import play_on
     from hydraviper.runs.own_expert import make_expert
     from hydraviper.runs.refine import refine
     from hydraviper.runs.repair import repair
@@ -79,6 +81,7 @@ __all__ = [
     "NetworkExpert",
     "Policy",
     "Profile",
+    "RayEngine",
     "Recommended",
     "RefineSettings",
     "Refined",
@@ -111,6 +114,7 @@ __all__ = [
     "make_expert",
     "open_log",
     "play",
+    "play_on",
     "refine",
     "repair",
     "replay",
@@ -128,6 +132,7 @@ _HOMES = {
     "algorithm": ("Distilled", "distill"),
     "data": ("Agent", "Estimate", "InputError", "JobError", "Recommended", "Rollouts", "Score", "Team", "Values"),
     "dataset": ("Dataset",),
+    "engines.cluster": ("RayEngine",),
     "engines.local": ("LocalEngine",),
     "experts.local_q": ("LocalQ", "LocalQExpert"),
     "experts.networks": ("CriticExpert", "NetworkExpert"),
@@ -147,6 +152,7 @@ _HOMES = {
     "runs.evaluate": ("evaluate",),
     "runs.explain": ("explain",),
     "runs.export": ("export",),
+    "runs.opening": ("play_on",),
     "runs.own_expert": ("make_expert",),
     "runs.refine": ("refine",),
     "runs.repair": ("repair",),

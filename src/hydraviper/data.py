@@ -98,35 +98,75 @@ class Agent:
 
 @dataclass(frozen=True)
 class Term:
-    """A summand of a derived feature, computed from one, two or four features of an observation."""
+    """A step in computing a derived feature: a summand of one, two or four features, a number, or an operation.
 
-    kind: str  # value: x; size: |x|; distance: the length of (x, y), or of (x - u, y - v)
-    inputs: tuple[int, ...]  # features: (x,), (x,), (x, y) or (x, y, u, v)
-    sign: int = 1  # 1 adds it, -1 takes it away
+    Steps work on a pile of numbers, at first one that is still empty. A summand is added to the topmost one, or is it
+    where that is still empty; `open` puts an empty one on top; other operations take the topmost one or two away and
+    put their result there.
+    """
+
+    kind: str  # value: x; size: |x|; distance: the length of (x, y), or of (x - u, y - v); number; or one of OPERATIONS
+    inputs: tuple[int, ...] = ()  # features: (x,), (x,), (x, y) or (x, y, u, v)
+    sign: int = 1  # of a summand: 1 adds it, -1 takes it away
+    number: float = 0.0  # of the kind number, a float32
 
     def __post_init__(self) -> None:
         if len(self.inputs) not in TERM_INPUTS.get(self.kind, ()) or self.sign not in (1, -1):
             raise InputError(f"a derived feature cannot be made of {self.kind!r} of {len(self.inputs)} features.")
+        if not (self.kind == "number" or self.number == 0) or float(np.float32(self.number)) != self.number:
+            raise InputError(f"a derived feature cannot hold the number {self.number}: single precision has no such.")
 
 
-TERM_INPUTS = {"value": (1,), "size": (1,), "distance": (2, 4)}
+# Of how many of the topmost numbers. plus, minus, times: the lower one and the upper one; min, max: the upper one where
+# it is smaller or larger, else the lower one; absolute: without its sign; length: of the two as (x, y).
+OPERATIONS = {"open": 0, "absolute": 1, "plus": 2, "minus": 2, "times": 2, "min": 2, "max": 2, "length": 2}
+TERM_INPUTS = {"value": (1,), "size": (1,), "distance": (2, 4), "number": (0,), **dict.fromkeys(OPERATIONS, (0,))}
+HIGHEST = 8  # numbers on the pile
 
 
 @dataclass(frozen=True)
 class Derived:
-    """A feature that is computed from others and that people can still read: a sum of terms.
+    """A feature that is computed from others and that people can still read: a sum of terms, or any expression.
 
-    Every term is a float32, and so is the sum after each of them, from left to right; only the inside of a distance
-    (squares, sum and root) is computed in double precision. So every language gets the same bits.
+    Every step gives a float32, so that each sum is rounded after each of its terms, from left to right; only the inside
+    of a distance or length (squares, sum and root) is computed in double precision. So every language gets the same
+    bits.
     """
 
     name: str
     terms: tuple[Term, ...]
+    formula: str = field(default="", compare=False)  # as people wrote it; empty: the name says it
 
     def __post_init__(self) -> None:
         check_names("a derived feature", [self.name])
         if not self.terms:
             raise InputError(f"the derived feature {self.name!r} has no terms.")
+        height, empty = 1, [True]
+        for term in self.terms:
+            needed = OPERATIONS.get(term.kind)
+            if needed is None:
+                empty[-1] = False
+            elif term.kind == "open":
+                empty.append(True)
+            elif len(empty) < needed or any(empty[-needed:]):
+                raise InputError(f"the derived feature {self.name!r} has no numbers for {term.kind!r}.")
+            elif needed == 2:
+                empty.pop()
+            height = max(height, len(empty))
+        if empty != [False]:
+            raise InputError(f"the derived feature {self.name!r} does not end with one number.")
+        if height > HIGHEST:
+            raise InputError(f"the derived feature {self.name!r} nests too deeply: write it as several shorter ones.")
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The plain features that it is computed from, each once."""
+        return tuple(dict.fromkeys(number for term in self.terms for number in term.inputs))
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is a sum of features and their distances, without further operations."""
+        return all(term.kind not in OPERATIONS and term.kind != "number" for term in self.terms)
 
 
 @dataclass(frozen=True)

@@ -200,6 +200,7 @@ class Search:
     costs: tuple[tuple[int, ...], ...] = ()
     # Parameters that change nothing but episodes with marked seeds (`seeding.practice`): those that trees are made by.
     varied: tuple[str, ...] = ()
+    lines: str = ""  # what people of the field would ask for, as lines `name = formula` (docs/features.md)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ SCALE = Range(0, 10**9, "it multiplies a confidence bound", "the bound would dro
 
 SELECTIONS = ("race", "ucb1", "ucb1-normal", "ucb1-expert", "uniform")
 LEARNERS = ("tree", "forest", "mixture")
-FEATURES = ("plain", "derived")
+FEATURES = ("plain", "derived", "shipped", "found")
 PARTITIONS = ("none", "graph-metis", "marginal-metis", "marginal-kmeans", "random", "contiguous")
 
 
@@ -82,7 +82,8 @@ class Settings:
     training_share: float = 0.8  # of their data that MAVIPER, and IVIPER as its authors wrote it, train on
     refine_seconds: float = 0.0  # how long to search for better trees in the end; what it finds depends on the machine
     learner: str = "tree"  # what a student is: tree, or a forest or a mixture of trees, which nobody reads as one
-    features: str = "plain"  # what trees may ask for: plain, or also what the game derives from the plain ones
+    # What trees may ask for: plain; or also derived, shipped or found (see `FEATURES`); or lines `name = formula`.
+    features: str = "plain"
 
     def __post_init__(self) -> None:
         for name, range_ in _RANGES.items():
@@ -90,7 +91,8 @@ class Settings:
         check_seed(self.seed)
         if self.refine_seconds > 0 and self.learner != "tree":
             raise InputError(f"--refine changes single trees: choose --learner tree, not {self.learner}.")
-        choices = {"selection": SELECTIONS, "partition": PARTITIONS, "features": FEATURES, "learner": LEARNERS}
+        check_features(self.features)
+        choices = {"selection": SELECTIONS, "partition": PARTITIONS, "learner": LEARNERS}
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise InputError(
@@ -140,6 +142,18 @@ _RANGES = {
     "refine_seconds": SECONDS,
     "ucb_scale": SCALE,
 }
+
+
+def are_lines(features: str) -> bool:
+    """Whether features are given by lines `name = formula` instead of by a word."""
+    return "=" in features
+
+
+def check_features(features: str) -> None:
+    """Refuse a word that says nothing of features; lines are read when the game is known."""
+    if features not in FEATURES and not are_lines(features):
+        words = ", ".join(FEATURES)
+        raise InputError(f"--features {features!r} is unknown: choose one of {words}, or lines name = formula.")
 
 
 def check_seed(seed: int) -> int:

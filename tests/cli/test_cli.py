@@ -302,7 +302,7 @@ class Broken(catalogue.CooperativeNavigation):
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["observation", "reward"])
 def test_a_game_that_says_nan(call, monkeypatch, where):
-    monkeypatch.setitem(catalogue.GAMES, "cooperative-navigation", Broken)
+    monkeypatch.setitem(catalogue.MAKERS, "cooperative-navigation", Broken)
     monkeypatch.setattr(Broken, "where", where)
     code, _, complaint = call("distill", "cooperative-navigation", *QUICK, "--out", "run")
     assert code == 2

@@ -59,7 +59,7 @@ def beside(rows: np.ndarray, draws: np.random.Generator, count: int) -> np.ndarr
 
 def _onto(row: np.ndarray, feature: Derived, value: np.float32) -> int:
     """Change one input of a derived feature until it crosses the threshold, by halving; returns which."""
-    moved = feature.terms[-1].inputs[0]
+    moved = feature.inputs[-1]
     low, high = np.float32(-64), np.float32(64)
     plain = len(row)
 
@@ -210,7 +210,7 @@ WIDE = [  # arithmetic with more digits than are stored, and in another order
 @needs_gcc
 @pytest.mark.parametrize("options", WIDE)
 def test_arithmetic_with_more_digits_or_in_another_order(options, tmp_path):
-    for name in ("derived", "signals", "plain"):
+    for name in ("derived", "signals", "plain", "formulas"):
         trees, draws = only(CASES[name], 0), np.random.default_rng(2)
         rows = beside(observations(trees.agents[0], trees.trees[0], draws, 0, 2_000), draws, 100_000)
         np.testing.assert_array_equal(run_c(trees, rows, tmp_path, *options), trees.trees[0].predict(rows), name)

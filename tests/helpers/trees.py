@@ -9,6 +9,7 @@ import numpy as np
 
 import hydraviper
 from hydraviper.data import Agent, Derived, Term
+from hydraviper.expressions.features import read_lines
 from hydraviper.trees.derived import extend
 from hydraviper.trees.file import TreesFile, save
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
@@ -66,6 +67,21 @@ def signals(seed: int = 0) -> TreesFile:
     return TreesFile("traffic", {}, (agent,), (random_tree(agent, draws, 4, derived=derived),), MADE)
 
 
+def formulas(seed: int = 0) -> TreesFile:
+    """Trees that ask for formulas of every kind."""
+    agent = Agent("a", ("x", "y", "goal dx", "goal dy", "hv pile 1"), ("stay", "go", "turn"))
+    lines = """
+        near = min(distance([goal]), |[x] - [y]|, 0.7) - [hv pile 1]
+        far = 2.3 * max([x] * [y], -0.1 * [goal dx], [hv pile 1] - 1) + 1/3
+        turned = -(min([x], [y]) * [goal dy]) / 7 - 0.25
+        away = distance(([goal dx] + 1, [goal dy] * [x]), ([x], -[y]))
+        mixed = abs(max([x], [y]) - min([x], [y])) - (1 - max([goal dx], [goal dy] - max([x], 0.5)))
+    """
+    derived = read_lines(lines, (agent,), ((),))[0]
+    tree = random_tree(agent, np.random.default_rng(seed), 6, derived=derived, splits=1.0)
+    return TreesFile("formulas", {}, (agent,), (tree,), MADE)
+
+
 def leaf(action: int, actions: int = 5) -> Tree:
     columns = [np.array([value]) for value in (LEAF, LEAF, LEAF, action)]
     return Tree(columns[0], np.zeros(1, np.float32), *columns[1:], np.ones((1, actions)))
@@ -85,4 +101,4 @@ def question_of(trees) -> tuple[int, int]:
     return int(np.flatnonzero(feature != LEAF)[-1]), int(np.flatnonzero(feature == LEAF)[0])
 
 
-CASES = {"plain": team(False), "derived": team(True), "signals": signals()}
+CASES = {"plain": team(False), "derived": team(True), "signals": signals(), "formulas": formulas()}

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import sys
+from contextvars import copy_context
 from typing import Any
 
 __all__ = ["main"]
@@ -16,7 +17,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument not in EVERYWHERE]
     try:
-        code = _answer(arguments)
+        code = copy_context().run(_answer, arguments)  # what a call chooses, such as an engine, ends with it
         sys.stdout.flush()  # a full disk or a closed pipe shows here, and not when the process ends
         if code == 130:  # typer has caught Ctrl-C
             raise KeyboardInterrupt

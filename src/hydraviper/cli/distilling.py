@@ -14,6 +14,7 @@ from hydraviper.cli.options import number
 from hydraviper.cli.printing import print_scores, print_summary
 from hydraviper.data import InputError
 from hydraviper.experts.worth import AnyExpert
+from hydraviper.expressions.features import chosen
 from hydraviper.logs import open_log
 from hydraviper.protocols import Game
 from hydraviper.records import Making, encode
@@ -28,6 +29,7 @@ from hydraviper.runs.opening import (
     file_of,
     game_named,
     is_at_hand,
+    play_on,
     variant_named,
 )
 from hydraviper.runs.own_expert import MINUTES, check_makeable
@@ -61,7 +63,6 @@ ExpertMinutes = Annotated[
     float,
     number("--expert-minutes", EXPERT_MINUTES, "Where no expert is at hand: minutes to make one; 0: the best rule."),
 ]
-EngineName = Annotated[str, typer.Option("--engine", help="Where rollouts are played: local.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run's folder; default: a new one in runs/.")]
 Demand = Annotated[str, typer.Option(help="Also play with so many times the traffic, e.g. 0.8,1.0,1.2.")]
 Seeds = Annotated[int, number("--seeds", SEEDS, "How many seeds each.")]
@@ -93,7 +94,8 @@ def distill(
     expert_name: options.ExpertName = None,
     values: options.Values = None,
     expert_minutes: ExpertMinutes = MINUTES,
-    engine_name: EngineName = "local",
+    engine: options.EngineName = "local",
+    address: options.Address = None,
     workers: options.Workers = options.CORES,
     episodes: options.Episodes = None,
     log: options.LogTarget = None,
@@ -101,16 +103,21 @@ def distill(
     as_json: options.AsJson = False,
 ) -> None:
     """Distill an expert into small trees, score them on unseen episodes and write a report."""
+    play_on(engine, address)
     game = game_named(spec)
-    if engine_name != "local":
-        raise InputError(f"there is no engine {engine_name!r}: choose local.")
     if values is not None or is_at_hand(game, expert_name):
         expert = _expert(game, expert_name, values, workers, as_json)
     else:
         check_makeable(game)
         expert = Making(minutes=expert_minutes)
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
-    changes |= {"most_leaves": leaves, "features": features, "seed": seed, "partition": partition, "teams": teams}
+    changes |= {
+        "most_leaves": leaves,
+        "features": chosen(features),
+        "seed": seed,
+        "partition": partition,
+        "teams": teams,
+    }
     changes |= {"max_joint_actions": max_joint_actions, "learner": learner, "selection": selection}
     changes |= {"ucb_scale": ucb_scale, "drop_quantile": drop_quantile, "refine_seconds": refine}
     settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
@@ -120,11 +127,11 @@ def distill(
     with (
         runs.claimed(plan.recipe, out_folder) as folder,
         progress_bar(as_json) as show,
-        engine_for(game, workers) as engine,
+        engine_for(game, workers) as players,
     ):
         opened = None if log is None else open_log(log, os.path.normpath(folder), resumed=resumed)
         more = {"command": command, "progress": show, "tell": tell, "log": opened}
-        summary = runs.execute(plan, folder, engine, episodes=count, **more)
+        summary = runs.execute(plan, folder, players, episodes=count, **more)
     point_to_latest(folder)
     print(encode(summary)) if as_json else print_summary(summary)
 
@@ -143,10 +150,13 @@ def evaluate(
     seed: options.Seed = 0,
     demand: Demand = "",
     expert: options.ExpertName = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
     workers: options.Workers = options.CORES,
     as_json: options.AsJson = False,
 ) -> None:
     """Score trees, expert and yardsticks on the same unseen episodes."""
+    play_on(engine, address)
     factors = _factors(demand)
     saved = open_run(run, expert, workers)
     with progress_bar(as_json) as show:
@@ -178,17 +188,25 @@ def compare(
     drop_quantile: DropQuantile = Settings.drop_quantile,
     expert_name: options.ExpertName = None,
     values: options.Values = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
     workers: options.Workers = options.CORES,
     episodes: options.Episodes = None,
     out_file: Table = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare algorithms side by side, with intervals over seeds."""
+    play_on(engine, address)
     game = game_named(spec)
     expert = _expert(game, expert_name, values, workers, as_json)
     variants = [variant_named(name.strip()) for name in algorithms.split(",")]
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
-    changes |= {"features": features, "learner": learner, "selection": selection, "drop_quantile": drop_quantile}
+    changes |= {
+        "features": chosen(features),
+        "learner": learner,
+        "selection": selection,
+        "drop_quantile": drop_quantile,
+    }
     settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
     count = episodes_for(game, episodes)
     target = None if out_file is None else comparison.target(out_file)

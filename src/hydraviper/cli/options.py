@@ -25,6 +25,10 @@ GameName = Annotated[str, typer.Argument(metavar="GAME", help="A game by name, e
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a trees.json.")]
 AgentName = Annotated[str | None, typer.Option("--agent", help="One agent's tree; default: all.")]
 Workers = Annotated[int, number("--workers", WORKERS, "Cores to use; the result does not depend on it.")]
+EngineName = Annotated[str, typer.Option("--engine", help="Where rollouts are played: local, or ray (a cluster).")]
+Address = Annotated[
+    str | None, typer.Option(help="Of the Ray cluster, HOST:PORT or auto; default: one on this machine, for this call.")
+]
 Seed = Annotated[int, typer.Option(help="Names every random choice.", callback=check_seed)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TrainBudget = Annotated[int | None, number("--train-budget", BUDGET, "Training rollouts, instead of --budget's.")]
@@ -38,7 +42,10 @@ LogTarget = Annotated[
 Leaves = Annotated[int | None, number("--leaves", LEAVES, "The most leaves of a tree.")]
 Features = Annotated[
     str | None,
-    typer.Option(help="plain, or derived: also distances, differences of distances or queues; default: what suits."),
+    typer.Option(
+        help="What trees may ask for: plain; or also derived (distances, differences), shipped (what people of the "
+        "field ask), found (by the search), or a FILE of lines name = formula; default: what suits."
+    ),
 ]
 Episodes = Annotated[
     int | None, number("--episodes", EPISODES, "Unseen episodes to score on; default: what suits the game.")

@@ -18,6 +18,7 @@ from hydraviper.cli.common import command_line, err, out
 from hydraviper.cli.options import number
 from hydraviper.data import InputError
 from hydraviper.runs.folder import as_input_error
+from hydraviper.runs.opening import play_on
 from hydraviper.settings import SAMPLE, SEEDS, STUDY_SCALE, WORKERS
 from hydraviper.studies import catalogue, expert_files, own, results
 from hydraviper.studies.check import Checked, recheck
@@ -68,6 +69,8 @@ def study(
     budget: Budgets = None,
     scale: Scale = 1.0,
     expert: Experts = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
     workers: Cores = options.CORES,
     adopt: Adopt = None,
     commit: Commit = None,
@@ -80,6 +83,7 @@ def study(
     as_json: options.AsJson = False,
 ) -> None:
     """Make a table or figure of the paper, with the published numbers beside; call again to continue."""
+    play_on(engine, address)
     chosen, own_experts = own.read(Path(name)) if own.is_file(name) else (catalogue.study_named(name), {})
     folder = out_folder or Path("results") / chosen.name
     with as_input_error(folder):

@@ -20,7 +20,7 @@ from hydraviper.experts.algorithms import ALGORITHMS
 from hydraviper.games import catalogue
 from hydraviper.protocols import Game
 from hydraviper.runs import train as training
-from hydraviper.runs.opening import game_named
+from hydraviper.runs.opening import game_named, play_on
 from hydraviper.settings import TRAINING_EPISODES
 
 
@@ -55,12 +55,15 @@ def train(
     ] = None,
     episodes: Annotated[int | None, number("--episodes", TRAINING_EPISODES, "Episodes to train for.")] = None,
     seed: options.Seed = 0,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
     workers: options.Workers = options.CORES,
     log: options.LogTarget = None,
     out_file: Annotated[Path | None, typer.Option("--out", help="Where the expert goes.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Train an expert for a game."""
+    play_on(engine, address)
     with progress_bar(as_json) as show:
         trained = training.train(
             game_named(game),

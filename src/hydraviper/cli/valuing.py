@@ -12,6 +12,7 @@ from hydraviper.cli.common import out, progress_bar, tell, trusted
 from hydraviper.cli.options import number
 from hydraviper.records import encode
 from hydraviper.runs.critic import CriticReport, fit_critics, policy_named
+from hydraviper.runs.opening import play_on
 from hydraviper.settings import CRITIC_ROLLOUTS, UPDATES
 
 
@@ -27,11 +28,14 @@ def critic(
     ] = None,
     updates: Annotated[int | None, number("--updates", UPDATES, "Steps of learning.")] = None,
     seed: options.Seed = 0,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
     workers: options.Workers = options.CORES,
     out_file: Annotated[Path | None, typer.Option("--out", help="Where the expert with its critics goes.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Fit joint critics to an expert or a rule, so that it can be split into teams and weighed as one."""
+    play_on(engine, address)
     game, policy = policy_named(spec, expert_name, yardstick, workers=workers, tell=tell, trust_code=trusted())
     with progress_bar(as_json) as show:
         report = fit_critics(

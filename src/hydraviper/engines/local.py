@@ -1,27 +1,20 @@
-"""Rollouts on this machine: in this process, in threads (compiled games) or in worker processes.
-
-Work is cut by seeds, never by workers, and every episode depends on its seed alone: any number of workers gives
-the same rollouts, bit for bit.
-"""
+"""Rollouts on this machine: in this process, in threads (compiled games) or in worker processes."""
 
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
-from typing import Self
-
-import numpy as np
 
 from hydraviper.data import InputError, Rollouts
-from hydraviper.engines.workers import Done, Work, Workers
-from hydraviper.protocols import Game, Policy, offers
+from hydraviper.engines.pieces import Done, PieceEngine, Work
+from hydraviper.engines.workers import Workers
+from hydraviper.protocols import Game
 from hydraviper.rollout import play
 
 STARTING = 3.0  # seconds that processes take to start, more or less
-CHUNK = 512  # episodes per piece of work, where a game can step that many at once
 
 
-class LocalEngine:
+class LocalEngine(PieceEngine):
     """Plays with `workers` games at once; close it, or use it with `with`, when worker processes are involved.
 
     A game that is not compiled is made again in every worker, so `make_game` must be something that can be sent to a
@@ -29,42 +22,14 @@ class LocalEngine:
     """
 
     def __init__(self, make_game: Callable[[], Game], workers: int = 1) -> None:
-        self.workers = workers
-        self._game = make_game()
+        super().__init__(make_game(), workers)
         self._make_game = make_game
-        self._compiled = offers(self._game).compiled
         if workers > 1 and self._compiled and make_game() is self._game:
             raise InputError("several workers need a game each: pass a function that makes a new game every time.")
         self._threads: ThreadPoolExecutor | None = None
         self._processes: Workers | None = None
         self._seconds_here = 0.0  # played before there were processes
         self._thread = local()
-
-    def play(self, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
-        """Play one episode per seed; with `record`, keep the observations."""
-        return self._run([(policy, part, record) for part in self._cut(seeds)])[0]
-
-    def play_many(self, policies: Sequence[Policy], seeds: Sequence[np.ndarray]) -> list[Rollouts]:
-        """Play several policies, each on its own seeds, as one piece of work."""
-        pieces = [
-            [(policy, part, False) for part in self._cut(episodes)]
-            for policy, episodes in zip(policies, seeds, strict=True)
-        ]
-        return self._run(*pieces)
-
-    def _cut(self, seeds: np.ndarray) -> list[np.ndarray]:
-        return [seeds] if self.workers == 1 or len(seeds) == 0 else self.parts(seeds)
-
-    def parts(self, seeds: np.ndarray) -> list[np.ndarray]:
-        """Seeds [E] as pieces of work: as many as are stepped at once, or fewer so that every worker has some."""
-        size = min(CHUNK, self._game.width or CHUNK)
-        if not self._compiled:
-            size = max(1, min(size, -(-len(seeds) // self.workers)))
-        return [seeds[start : start + size] for start in range(0, len(seeds), size)]
-
-    def _run(self, *groups: list[Work]) -> list[Rollouts]:
-        rollouts = iter(self.each([work for group in groups for work in group]))
-        return [Rollouts.join([next(rollouts) for _ in group]) for group in groups]
 
     def each(self, pieces: Sequence[Work], done: Done | None = None) -> list[Rollouts]:
         """Play pieces of work; `done` is told of each as soon as it is played, in whatever order that is."""
@@ -114,9 +79,3 @@ class LocalEngine:
         if self._processes is not None:
             self._processes.close()
         self._threads = self._processes = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()

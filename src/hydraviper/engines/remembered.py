@@ -16,7 +16,7 @@ import numpy as np
 
 from hydraviper.data import Rollouts
 from hydraviper.engines.journal import Journal, decode_rollouts, encode_rollouts
-from hydraviper.engines.workers import Done, Work
+from hydraviper.engines.pieces import Done, Work
 from hydraviper.protocols import Engine, Policy
 
 QUICK = 0.02  # seconds: rollouts that take less are played again as quickly as they are read

@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 
 from hydraviper.data import JobError, Observations, Rollouts
+from hydraviper.engines.pieces import ATTEMPTS, Done, Work
 from hydraviper.engines.pool import Pool
 from hydraviper.protocols import Game, Policy, SeededPolicy
 from hydraviper.rollout import Watched, play
 
-Work = tuple[Policy, np.ndarray, bool]  # who plays, seeds, whether to keep the observations
-Done = Callable[[int, Rollouts], None]  # called as soon as a piece of work is played: its number, and its rollouts
-
-ATTEMPTS = 3  # how often a piece of work may take a worker down with it
 KEPT_POLICIES = 8  # unpickled policies that a worker keeps
 
 
@@ -31,7 +28,7 @@ class Workers:
 
     def run(self, pieces: Sequence[Work], done: Done | None = None) -> list[Rollouts]:
         """Play every piece; if one fails, the error is raised here and the workers are gone."""
-        pickled = {id(policy): _Pickled.of(policy) for policy in {id(work[0]): work[0] for work in pieces}.values()}
+        pickled = {id(policy): Pickled.of(policy) for policy in {id(work[0]): work[0] for work in pieces}.values()}
         rollouts: dict[int, Rollouts] = {}
         attempts = [0] * len(pieces)
 
@@ -58,27 +55,28 @@ class Workers:
 
 
 @dataclass(frozen=True)
-class _Pickled:
+class Pickled:
     """A policy as bytes, and their hash: a worker that has the hash need not be sent the bytes again."""
 
     digest: str
     body: bytes
 
     @staticmethod
-    def of(policy: Policy) -> _Pickled:
+    def of(policy: Policy) -> Pickled:
+        """A policy as bytes."""
         body = pickle.dumps(policy, pickle.HIGHEST_PROTOCOL)
-        return _Pickled(hashlib.sha256(body).hexdigest(), body)
+        return Pickled(hashlib.sha256(body).hexdigest(), body)
 
 
-def _message(piece: tuple[_Pickled, np.ndarray, bool], sent: dict[str, None]) -> Any:
+def _message(piece: tuple[Pickled, np.ndarray, bool], sent: dict[str, None]) -> Any:
     """A piece of work, with the policy only if the worker has not seen it or keeps it no longer."""
     policy, seeds, record = piece
     new = policy.digest not in sent
-    _keep(sent, policy.digest, None)
+    keep(sent, policy.digest, None)
     return policy.digest, policy.body if new else None, seeds, record
 
 
-def _keep(kept: dict[str, Any], name: str, value: Any) -> None:
+def keep(kept: dict[str, Any], name: str, value: Any) -> None:
     """Add to what is kept, in the worker as in the names that were sent to it; the oldest goes."""
     kept.setdefault(name, value)
     while len(kept) > KEPT_POLICIES:
@@ -95,7 +93,7 @@ class _Player:
     def __call__(self, message: tuple[str, bytes | None, np.ndarray, bool]) -> Rollouts:
         digest, body, seeds, record = message
         if body is not None:
-            _keep(self._policies, digest, pickle.loads(body))
+            keep(self._policies, digest, pickle.loads(body))
         self._steps.value += 1
         policy = self._policies[digest]
         counted = _Counted(policy.policy if isinstance(policy, Watched) else policy, self._steps)

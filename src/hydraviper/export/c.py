@@ -14,6 +14,8 @@ _ARITHMETIC = Arithmetic(
     single="{value}",
     size="({x} < 0.0f ? -{x} : {x})",
     distance="hv_distance({x}, {y})",
+    number="(float){value}f",
+    replace="if ({value} {comparison} {target}) {target} = {value};",
 )
 _GUARD = """\
 #if defined(__FAST_MATH__) || defined(_M_FP_FAST) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
@@ -86,6 +88,7 @@ def function(program: Program) -> str:
     ] or ["    (void)x;"]
     for word, feature in program.computed():
         body.append(f"    volatile float {word}; /* {comment(feature.name)} */")
+    body += [f"    volatile float {word};" for word in program.pile()]
     body.append("")
     for word, feature in program.computed():
         body += ["    " + line for line in _ARITHMETIC.steps(word, feature, program.inputs)]

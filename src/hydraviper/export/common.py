@@ -4,13 +4,16 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
-from hydraviper.data import Agent, Derived
+from hydraviper.data import HIGHEST, OPERATIONS, Agent, Derived, Term
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.questions import questions
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.version import __version__
 
+PILE = "hv_pile_{}"  # variables for numbers on a pile
+PILES = tuple(PILE.format(k) for k in range(1, HIGHEST))  # their names, which nothing else may have
 _LONGEST = 57  # characters of a name, without prefix and number: C promises to tell 63 apart
 
 
@@ -36,7 +39,12 @@ class Program:
 
     def has_distances(self) -> bool:
         """Whether anything needs a square root."""
-        return any(term.kind == "distance" for _, feature in self.computed() for term in feature.terms)
+        return any(term.kind in ("distance", "length") for _, feature in self.computed() for term in feature.terms)
+
+    def pile(self) -> list[str]:
+        """The variables that derived features need beside their own, for numbers on a pile (see `data.Term`)."""
+        opened = [list(accumulate(map(_rises, feature.terms))) for _, feature in self.computed()]
+        return [PILE.format(k) for k in range(1, 1 + max((max(heights) for heights in opened), default=0))]
 
 
 def programs(
@@ -46,15 +54,14 @@ def programs(
 
     With `every_input`, features that the tree does not need get an identifier as well. `prefix` stands before features.
     """
+    reserved = (*reserved, *PILES)
     agents = identifiers((agent.name for agent in trees.agents), reserved)
     result = []
     for name, agent, tree in zip(agents, trees.agents, trees.trees, strict=True):
         asked = sorted(set(tree.feature.tolist()) - {LEAF})
         plain = len(agent.features)
         needed = {number for number in asked if number < plain}
-        needed |= {
-            i for number in asked if number >= plain for t in tree.derived[number - plain].terms for i in t.inputs
-        }
+        needed |= {i for number in asked if number >= plain for i in tree.derived[number - plain].inputs}
         inputs = list(range(plain)) if every_input else sorted(needed)
         numbers = inputs + [number for number in asked if number >= plain]
         words = identifiers((tree.names(agent)[number] for number in numbers), {*reserved, *agents})
@@ -119,25 +126,57 @@ class Arithmetic:
     single: str  # {value} rounded to single precision
     size: str  # {x} without its sign
     distance: str  # the length of ({x}, {y})
+    number: str  # {value}, a float32 as text
+    replace: str  # {target} becomes {value} where {value} {comparison} {target}
 
     def steps(self, target: str, feature: Derived, names: Mapping[int, str]) -> list[str]:
-        """The assignments that compute a derived feature, one per term."""
-        lines = []
-        for position, term in enumerate(feature.terms):
-            x = [names[number] for number in term.inputs]
-            if term.kind == "value":
-                value = x[0]
-            elif term.kind == "size":
-                value = self.size.format(x=x[0])
+        """The assignments that compute a derived feature, one per step; the lowest number of the pile is the target."""
+        lines: list[str] = []
+        pile, empty = [target], True
+        for term in feature.terms:
+            top = pile[-1]
+            if term.kind == "open":
+                pile.append(PILE.format(len(pile)))
+                empty = True
+            elif term.kind == "absolute":
+                lines.append(self.assign.format(target=top, value=self.size.format(x=top)))
+            elif term.kind in OPERATIONS:
+                pile.pop()
+                lines.append(self._operation(term.kind, pile[-1], top))
             else:
-                ends = x if len(x) == 2 else [self.single.format(value=f"{x[k]} - {x[k + 2]}") for k in (0, 1)]
-                value = self.distance.format(x=ends[0], y=ends[1])
-            if position > 0:
-                value = self.single.format(value=f"{target} {'+' if term.sign > 0 else '-'} {value}")
-            elif term.sign < 0:
-                value = f"-{value}"
-            lines.append(self.assign.format(target=target, value=value))
+                value = self._summand(term, [names[number] for number in term.inputs])
+                if not empty:
+                    value = self.single.format(value=f"{top} {'+' if term.sign > 0 else '-'} {value}")
+                elif term.sign < 0:
+                    value = f"-{value}"
+                lines.append(self.assign.format(target=top, value=value))
+                empty = False
         return lines
+
+    def _summand(self, term: Term, x: list[str]) -> str:
+        """A summand without its sign."""
+        if term.kind == "number":
+            return self.number.format(value=decimal(term.number).upper())
+        if term.kind == "value":
+            return x[0]
+        if term.kind == "size":
+            return self.size.format(x=x[0])
+        ends = x if len(x) == 2 else [self.single.format(value=f"{x[k]} - {x[k + 2]}") for k in (0, 1)]
+        return self.distance.format(x=ends[0], y=ends[1])
+
+    def _operation(self, kind: str, lower: str, upper: str) -> str:
+        """The assignment of an operation's result to the lower of two numbers."""
+        if kind in ("min", "max"):
+            return self.replace.format(target=lower, value=upper, comparison="<" if kind == "min" else ">")
+        if kind == "length":
+            return self.assign.format(target=lower, value=self.distance.format(x=lower, y=upper))
+        sign = {"plus": "+", "minus": "-", "times": "*"}[kind]
+        return self.assign.format(target=lower, value=self.single.format(value=f"{lower} {sign} {upper}"))
+
+
+def _rises(term: Term) -> int:
+    """By how much a step makes the pile higher."""
+    return 1 if term.kind == "open" else -1 if OPERATIONS.get(term.kind) == 2 else 0
 
 
 def decimal(value: float) -> str:

@@ -20,8 +20,10 @@ def to_json(trees: TreesFile) -> str:
         entry["derived"] = [
             {
                 "name": feature.name,
+                **({"formula": feature.formula} if feature.formula else {}),
                 "terms": [
                     {"kind": term.kind, "of": [agent.features[i] for i in term.inputs], "sign": term.sign}
+                    | ({"number": term.number} if term.kind == "number" else {})
                     for term in feature.terms
                 ],
             }

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.data import Derived, InputError
+from hydraviper.data import InputError, Term
 from hydraviper.export.common import Program, heading, identifiers, programs
+from hydraviper.trees.derived import carry_out
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import LEAF
 from hydraviper.version import __version__
@@ -82,22 +83,30 @@ class _Graph:
         self.nodes.append(tree)
 
     def _derived(self, program: Program) -> list[str]:
-        return [self._sum(feature) for _, feature in program.computed()]
+        return [carry_out(feature, self._summand, self._operate) for _, feature in program.computed()]
 
-    def _sum(self, feature: Derived) -> str:
-        """A derived feature [rows, 1]: single precision after every term."""
-        total = ""
-        for term in feature.terms:
-            columns = [self._column(number) for number in term.inputs]
-            if term.kind == "distance":
-                value = self._distance(columns)
-            else:
-                value = columns[0] if term.kind == "value" else self.add("Abs", columns[0])
-            if total:
-                total = self.add("Add" if term.sign > 0 else "Sub", total, value)
-            else:
-                total = value if term.sign > 0 else self.add("Neg", value)
-        return total
+    def _summand(self, term: Term) -> str:
+        """A summand [rows, 1] without its sign."""
+        from onnx import numpy_helper
+
+        if term.kind == "number":
+            name = f"{self.name}__number_{len(self.constants)}"
+            self.constants.append(numpy_helper.from_array(np.array([[term.number]], np.float32), name))
+            return name
+        columns = [self._column(number) for number in term.inputs]
+        if term.kind == "distance":
+            return self._distance(columns)
+        return columns[0] if term.kind == "value" else self.add("Abs", columns[0])
+
+    def _operate(self, kind: str, *numbers: str) -> str:
+        """The result [rows, 1] of an operation in single precision."""
+        if kind == "length":
+            return self._distance(list(numbers))
+        if kind in ("min", "max"):  # not ONNX's own: these say nothing about what is not a number
+            lower, upper = numbers
+            return self.add("Where", self.add("Less" if kind == "min" else "Greater", upper, lower), upper, lower)
+        names = {"plus": "Add", "minus": "Sub", "times": "Mul", "negative": "Neg", "absolute": "Abs"}
+        return self.add(names[kind], *numbers)
 
     def _distance(self, columns: list[str]) -> str:
         from onnx import TensorProto

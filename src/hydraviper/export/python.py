@@ -11,7 +11,14 @@ from hydraviper.version import __version__
 
 _OWN = ("observation", "act", "struct", "math", "_single", "_distance", "version", "features", "actions", "functions")
 _DEEPEST = 40  # Python reads at most 99 levels of indentation
-_ARITHMETIC = Arithmetic("{target} = {value}", "_single({value})", "abs({x})", "_distance({x}, {y})")
+_ARITHMETIC = Arithmetic(
+    assign="{target} = {value}",
+    single="_single({value})",
+    size="abs({x})",
+    distance="_distance({x}, {y})",
+    number="_single({value})",  # a decimal of nine digits is not yet the number
+    replace="{target} = {value} if {value} {comparison} {target} else {target}",
+)
 
 _HELPERS = '''\
 import math

@@ -28,7 +28,14 @@ _WORDS = (
 )
 KEYWORDS = frozenset(_WORDS.split())
 
-_ARITHMETIC = Arithmetic("{target} := {value};", "{value}", "ABS({x})", "hv_distance({x}, {y})")
+_ARITHMETIC = Arithmetic(
+    assign="{target} := {value};",
+    single="{value}",
+    size="ABS({x})",
+    distance="hv_distance({x}, {y})",
+    number="REAL#{value}",
+    replace="IF {value} {comparison} {target} THEN {target} := {value}; END_IF;",
+)
 _DISTANCE = """\
 FUNCTION hv_distance : REAL
 VAR_INPUT
@@ -77,7 +84,8 @@ def function_block(program: Program) -> str:
     lines.append("END_VAR")
     if program.derived:
         declared = (f"    {word} : REAL; (* {comment(feature.name)} *)" for word, feature in program.computed())
-        lines += ["VAR", *declared, "END_VAR"]
+        pile = (f"    {word} : REAL;" for word in program.pile())
+        lines += ["VAR", *declared, *pile, "END_VAR"]
     for word, feature in program.computed():
         lines += ["    " + line for line in _ARITHMETIC.steps(word, feature, program.inputs)]
     lines += nested(tree, question, "ELSE", "END_IF;", answer)

@@ -40,6 +40,38 @@ class Scope:
                 return fitting
         raise InputError(f"{who.name} has no feature {pattern!r}: {nearest(pattern, [*plain, *derived])}")
 
+    def fitting(self, agent: int, pattern: str, of_points: bool = False) -> list[str]:
+        """The names of an agent's features that fit a pattern, of plain ones if there are some; or those of points."""
+        who = self.agents[agent]
+        derived = [feature.name for feature in self.derived[agent]]
+        kinds = [list(points_of(who))] if of_points else [list(who.features), derived]
+        for names in kinds:
+            if fits := [name for name in names if matches(pattern, name)]:
+                return fits
+        hint = nearest(pattern, [name for names in kinds for name in names])
+        raise InputError(f"{who.name} has no {'point' if of_points else 'feature'} {pattern!r}: {hint}")
+
+    def point(self, agent: int, name: str) -> tuple[int, int]:
+        """The features that are the two coordinates of an agent's point."""
+        points = points_of(self.agents[agent])
+        if name not in points:
+            hint = nearest(name, points) if points else "none of its features are called ... dx and ... dy."
+            raise InputError(f"{self.agents[agent].name} has no point {name!r}: {hint}")
+        return points[name]
+
+
+@lru_cache(maxsize=256)
+def points_of(agent: Agent) -> dict[str, tuple[int, int]]:
+    """What an agent sees of points: names with which two features begin, such as `goal` with goal dx and goal dy."""
+    at = {name: k for k, name in enumerate(agent.features)}
+    pairs = [
+        (name.removesuffix(first), k, at.get(name.removesuffix(first) + second))
+        for name, k in at.items()
+        for first, second in ((" dx", " dy"), (" x", " y"))
+        if name.endswith(first)
+    ]
+    return {name: (x, y) for name, x, y in pairs if y is not None}
+
 
 def matches(pattern: str, name: str) -> bool:
     """Whether a name fits a pattern, in which each * stands for one character or more."""

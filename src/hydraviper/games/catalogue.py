@@ -34,14 +34,18 @@ FAMILIES: dict[str, Callable[..., Game]] = {
     "pettingzoo": by_name.pettingzoo,
     "python": by_name.python,
 }
+GENERATED: dict[str, Callable[..., Game]] = {"grid": traffic_catalogue.grid}  # whose parameters make them
+OTHER_NAMES = {"traffic:grid": "grid"}  # what people may write in a game's place
 FILES = {"traffic": "file"}  # which of their parameters is the path of a file
 EXAMPLES = {
     "resco": "resco:grid4x4",
     "traffic": "traffic:PATH.sumocfg",
+    "grid": "traffic:grid,rows=10,columns=10",
     "gymnasium": "gymnasium:CartPole-v1",
     "pettingzoo": "pettingzoo:mpe2.simple_tag_v3",
     "python": "python:PACKAGE.MODULE:CALLABLE",
 }
+MAKERS = {**GAMES, **FAMILIES, **GENERATED}
 # Packages of environments that we know; code of others runs only if a person has named it.
 WELL_KNOWN = ("mpe2", "pettingzoo")
 
@@ -58,9 +62,9 @@ def _made(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
     """The same, without playing an environment to see whether it repeats itself."""
     name, options = read(spec, parameters)
     try:
-        if name not in GAMES | FAMILIES:
+        if name not in MAKERS:
             return by_name.made_by(name, outside.loaded(outside.added(outside.GAMES)[name]), options)
-        return (GAMES | FAMILIES)[name](**options)
+        return MAKERS[name](**options)
     except TypeError as error:
         raise InputError(f"{name} cannot be made with {options} ({error}): check its parameters.") from None
 
@@ -68,7 +72,7 @@ def _made(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
 def whole(spec: str) -> tuple[str, dict[str, Any]]:
     """A game's name and all of its parameters, without making the game."""
     name, options = read(spec)
-    accepted = inspect.signature((GAMES | FAMILIES)[name]).parameters.items()
+    accepted = inspect.signature(MAKERS[name]).parameters.items()
     defaults = {key: each.default for key, each in accepted if each.default is not inspect.Parameter.empty}
     if name in FILES:
         options[FILES[name]] = str(traffic_catalogue.place(str(options[FILES[name]])))
@@ -77,7 +81,7 @@ def whole(spec: str) -> tuple[str, dict[str, Any]]:
 
 def title(game: Game) -> str:
     """A game as people write it: its name, with the parameters that differ from their defaults."""
-    defaults = inspect.signature(GAMES[game.name]).parameters if game.name in GAMES else {}
+    defaults = inspect.signature(MAKERS[game.name]).parameters if game.name in GAMES | GENERATED else {}
     changed = {
         key: value for key, value in game.parameters.items() if key not in defaults or defaults[key].default != value
     }
@@ -91,7 +95,7 @@ def without_options(name: str, parameters: Mapping[str, Any]) -> str:
 
 def completed(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that a file recorded, with those that did not exist yet as they were played at the time."""
-    accepted = inspect.signature((GAMES | FAMILIES)[name]).parameters if name in GAMES | FAMILIES else {}
+    accepted = inspect.signature(MAKERS[name]).parameters if name in MAKERS else {}
     return {**{key: value for key, value in traffic_options.BEFORE.items() if key in accepted}, **parameters}
 
 
@@ -110,8 +114,9 @@ def named_source(spec: str, parameters: Mapping[str, Any] | None = None) -> Path
 
 def read(spec: str, parameters: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
     """Check a game's name and its parameters without making the game."""
-    name, _, text = spec.partition(":")
-    if name not in GAMES | FAMILIES and name not in outside.added(outside.GAMES):
+    first, _, rest = spec.partition(",")
+    name, _, text = (f"{OTHER_NAMES[first]}:{rest}" if first in OTHER_NAMES else spec).partition(":")
+    if name not in MAKERS and name not in outside.added(outside.GAMES):
         raise InputError(_unknown(name))
     accepted = _accepted(name)
     options = {**_parse(name, text, accepted), **(parameters or {})}
@@ -128,7 +133,7 @@ def maker(game: Game) -> Callable[[], Game]:
 
 
 def _unknown(name: str) -> str:
-    makers = [*GAMES, *FAMILIES, *outside.added(outside.GAMES)]
+    makers = [*MAKERS, *outside.added(outside.GAMES)]
     close = difflib.get_close_matches(name, makers, n=1)
     choices = ", ".join([*GAMES, *EXAMPLES.values()])
     return f"there is no game {name!r}: {f'did you mean {close[0]}?' if close else f'choose one of {choices}.'}"
@@ -141,9 +146,9 @@ def _subject(name: str) -> str:
 
 def _accepted(name: str) -> Mapping[str, inspect.Parameter] | None:
     """The parameters of a game; None if only what it is made by knows them."""
-    if name not in GAMES | FAMILIES:
+    if name not in MAKERS:
         return None
-    accepted = inspect.signature((GAMES | FAMILIES)[name]).parameters
+    accepted = inspect.signature(MAKERS[name]).parameters
     return None if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in accepted.values()) else accepted
 
 

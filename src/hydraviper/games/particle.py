@@ -107,9 +107,9 @@ class ParticleWorld:
             ways.append([column.get(name) for name in renamed])
         return [np.array(way) for way in ways if None not in way and len(way) == len(column)]
 
-    def _offers(self, knowledge: Knowledge, scoring: Scoring, secrets: tuple[str, ...] = ()) -> Offers:
+    def _offers(self, knowledge: Knowledge, scoring: Scoring, lines: str, secrets: tuple[str, ...] = ()) -> Offers:
         derived = tuple(features.derived(agent, self.sizes[1]) for agent in self.agents)
-        search = Search(derived, self.arena, self.alike)
+        search = Search(derived, self.arena, self.alike, lines=lines)
         return Offers(scoring, search, knowledge=knowledge, secrets=secrets, compiled=True)
 
     def _begin(self) -> None: ...
@@ -143,6 +143,7 @@ class CooperativeNavigation(ParticleWorld):
         self.offers = self._offers(
             particle_facts.navigation(agents, *self.farthest()),
             Scoring(yardsticks=scripts.navigators(agents)),
+            features.navigation_lines(agents),
         )
 
     def _observe(self) -> Observations:
@@ -173,6 +174,7 @@ class PhysicalDeception(ParticleWorld):
         self.offers = self._offers(
             particle_facts.deception(range(1, defenders + 1), defenders, self.farthest()[0]),
             Scoring(team_rules=scripts.defenders(defenders), opponents=scripts.adversaries(defenders)),
+            features.deception_lines(defenders),
             secrets=("goal dx", "goal dy"),
         )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 
 from hydraviper.data import Agent, Derived, Term
 
 ACTIONS = ("stay", "left", "right", "down", "up")
+MOST_MATCHED = 5  # agents among whom landmarks are divided in all ways: 24 of them for each landmark
 COASTING = (3, 5, 8)  # how many times the way to a landmark is set against an agent's speed
 
 
@@ -39,6 +40,80 @@ def derived(agent: Agent, landmarks: int) -> tuple[Derived, ...]:
     marks = [first_columns.pop(f"landmark {k}") for k in range(landmarks)]
     first_columns.pop("goal", None)
     return _dividing(marks, first_columns) + (_coasting(marks) if "velocity x" in agent.features else ())
+
+
+def navigation_lines(agents: int) -> str:
+    """What to ask in cooperative navigation: what it costs the team if I take a landmark, and which way to go."""
+    marks, lines = range(agents), ["# What it costs the team if I take a landmark: the least sum of all ways then."]
+    for i in marks if 1 < agents <= MOST_MATCHED else ():
+        others = [j for j in marks if j != i]
+        lines += [f"for agent-{i}:", *(f"{COST} {k} = {_team_cost(k, others)}" for k in marks)]
+    lines.append("for *:")
+    if 1 < agents <= MOST_MATCHED:
+        for k in marks:
+            rest = ", ".join(f"[{COST} {m}]" for m in marks if m != k)
+            lines.append(f"{COST} {k} less the best other = [{COST} {k}] - {f'min({rest})' if agents > 2 else rest}")
+        pairs = combinations(marks, 2) if agents > 2 else ()
+        lines += [f"{COST} {k} less {m} = [{COST} {k}] - [{COST} {m}]" for k, m in pairs]
+    lines.append(
+        "# Which way to go: along which axis a landmark is farther, and on which side, speed taken into account."
+    )
+    for k in marks:
+        lines += _ways(f"landmark {k}", *(f"8 * [landmark {k} d{axis}] - [velocity {axis}]" for axis in "xy"))
+    return "\n".join(lines)
+
+
+def deception_lines(defenders: int) -> str:
+    """What to ask in physical deception: who covers the goal, who draws the adversary away, and which way to go.
+
+    With two landmarks the decoy is the one that is not the goal; among more it is the middle of those.
+    """
+    share = f" / {defenders - 1}" if defenders > 2 else ""
+    lines = ["# The decoy is the landmark that is not the goal, or the middle of those.", "for defender-*:"]
+    lines += [f"decoy d{axis} = (sum [landmark * d{axis}] - [goal d{axis}]){share}" for axis in "xy" if defenders > 1]
+    lines.append("# Who covers the goal: my way there and another's to the decoy, less both swapped.")
+    decoy, way = "([decoy dx], [decoy dy])", "distance([goal])"
+    for j in range(1, defenders + 1) if defenders > 1 else ():
+        other = f"distance([goal], [defender {j}])"
+        lines.append(f"my way to the goal less defender {j}'s = {way} - {other}")
+        swapped = f"distance({decoy}) - {other}"
+        lines.append(
+            f"goal for me, decoy for defender {j}, less swapped = {way} + distance({decoy}, [defender {j}]) - {swapped}"
+        )
+    lines.append("# Whether the adversary is on to the goal.")
+    spied = "distance([goal], [adversary])"
+    lines += [f"adversary's way to the goal = {spied}", f"adversary's way to the goal less mine = {spied} - {way}"]
+    lured = f"adversary's way to the goal less to the decoy = {spied} - distance({decoy}, [adversary])"
+    lines += [lured] if defenders > 1 else []
+    lines.append("# Which way to go.")
+    lines += _ways("goal", "[goal dx]", "[goal dy]")
+    lines += _ways("decoy", "[decoy dx]", "[decoy dy]") if defenders > 1 else []
+    return "\n".join(lines)
+
+
+def _ways(name: str, x: str, y: str) -> list[str]:
+    """Two questions that tell the best of four directions: right, left, up or down."""
+    y = f"({y})" if "-" in y else y
+    return [f"{name} right plus up = {x} + {y}", f"{name} right less up = {x} - {y}"]
+
+
+COST = "team's way if I take landmark"
+
+
+def _team_cost(k: int, others: Sequence[int]) -> str:
+    """The least total distance over all assignments of landmarks that give me landmark k."""
+    marks = [m for m in (*others, *_missing(others)) if m != k]
+    ways = [
+        " + ".join(f"distance([landmark {m}], [agent {j}])" for j, m in zip(others, order, strict=True))
+        for order in permutations(marks)
+    ]
+    rest = ways[0] if len(ways) == 1 else f"min({', '.join(ways)})"
+    return f"distance([landmark {k}]) + {rest}"
+
+
+def _missing(others: Sequence[int]) -> list[int]:
+    """The number that is left out."""
+    return [j for j in range(len(others) + 1) if j not in others]
 
 
 def _dividing(landmarks: Sequence[int], others: Mapping[str, int]) -> tuple[Derived, ...]:

@@ -8,11 +8,12 @@ maps GPL-3 (InTAS); RESCO distributes the grids "under their original licenses".
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from hydraviper.data import InputError
+from hydraviper.games import grids
 from hydraviper.games.scenario import ExtraPhase, Scenario, seconds_of
 from hydraviper.games.simulation import INSTALL
 from hydraviper.games.traffic import RECOMMENDED, Traffic
@@ -53,6 +54,21 @@ def own_network(file: str, options: Options) -> Traffic:
     """Anybody's network, by the path of its .sumocfg."""
     path = place(file)
     return Traffic("traffic", Scenario(path), {"file": str(path)}, options)
+
+
+@parametrised(OWN_NETWORK, lambda *shape, **named: float(grids.HOUR))
+def grid(
+    options: Options,
+    rows: int = 3,
+    columns: int = 3,
+    spacing: int = 200,
+    lanes: int = 1,
+    vehicles: int = 0,
+    demand_seed: int = 1,
+) -> Traffic:
+    """A grid of signals with random traffic, made by SUMO's own tools."""
+    shape = grids.Grid(rows, columns, spacing, lanes, vehicles, demand_seed)
+    return Traffic("grid", Scenario(shape.configuration()), asdict(shape), options)
 
 
 def place(file: str) -> Path:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from hydraviper.data import InputError
+from hydraviper.profile import Profile
 from hydraviper.protocols import offers
 from hydraviper.refine import budget
 from hydraviper.refine.budget import Leg, affordable
@@ -47,6 +48,8 @@ def search(state: SearchState) -> Found:
     (winner,), taken = _survivors(state, running, Leg(1, 1.0, 1.0, budget.COLD, budget.COLD), len(parts))
     spent += taken
     best, tidying = _tidy(state, winner.kept)
+    if state.adversaries and _best(state, [state.pack(state.given), best], 1, len(parts) + 1) == [0]:
+        best = state.pack(state.given)
     checked = affordable(state, budget.CHECKED, budget.OF_CHECK)
     before, after = (
         state.sign * arena_of(state, trees, HELD_OUT, checked).scores for trees in (state.pack(state.given), best)
@@ -73,7 +76,18 @@ def _best(state: SearchState, candidates: list[Packed], count: int, number: int)
     """The positions of the best candidates by their mean score on the same seeds, best first."""
     judged = affordable(state, budget.JUDGED, budget.OF_DECISION)
     means = [arena_of(state, trees, SEARCH, judged, 900_000 + number).scores.mean() for trees in candidates]
+    if state.adversaries:
+        seeds = state.seeds(SEARCH, 950_000 + number, max(2, judged // len(state.adversaries) // 4))
+        means = [_against_all(state, trees, mean, seeds) for trees, mean in zip(candidates, means, strict=True)]
     return sorted(range(len(candidates)), key=lambda k: (-means[k], k))[:count]
+
+
+def _against_all(state: SearchState, trees: Packed, mean: float, seeds: np.ndarray) -> float:
+    """The mean score against several adversaries, one of which is the expert's own: so far, `mean`."""
+    own = state.unpack(trees)
+    played = [state.engine.play(Profile(state.expert, {**own, **script}), seeds) for script in state.adversaries]
+    others = [state.sign * (state.game.score.of(one.returns).mean() - state.game.score.offset) for one in played]
+    return float(np.mean([mean, *others]))
 
 
 def _run(state: SearchState, islands: list[Island], leg: Leg) -> None:

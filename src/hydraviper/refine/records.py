@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.data import Estimate, InputError, Progress
-from hydraviper.protocols import Engine, Expert, Game
+from hydraviper.data import Estimate, Progress
+from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.refine.moves import SizeLimits
 from hydraviper.seeding import Purpose, practice, rollout_seeds
-from hydraviper.settings import DEPTH, FEATURES, LEAVES, ROLLOUTS, SOME_SECONDS, check_seed
+from hydraviper.settings import DEPTH, LEAVES, ROLLOUTS, SOME_SECONDS, check_features, check_seed
 from hydraviper.trees.packed import Packed, Vocabulary, pack, unpack
 from hydraviper.trees.tree import Tree
 
@@ -27,7 +27,7 @@ class RefineSettings:
 
     seconds: float | None = None
     rollouts: int | None = None  # episodes played or compared, the held-out ones included
-    features: str = "plain"  # or "derived": trees may ask for the game's derived features
+    features: str = "plain"  # what trees may ask for beside what they do, as in `Settings`
     seed: int = 0
     depth: int | None = None  # the most questions on a path; None: as many as the deepest given tree has
     leaves: int | None = None  # the most leaves of a tree; None: no limit
@@ -37,8 +37,7 @@ class RefineSettings:
         ROLLOUTS.check("--rollouts", self.rollouts)
         DEPTH.check("--depth", self.depth)
         LEAVES.check("--leaves", self.leaves)
-        if self.features not in FEATURES:
-            raise InputError(f"--features {self.features!r} is unknown: choose one of {', '.join(FEATURES)}.")
+        check_features(self.features)
         check_seed(self.seed)
 
 
@@ -67,6 +66,15 @@ class SearchState:
     def sign(self) -> float:
         """1 if a higher score is better, else -1."""
         return -1.0 if self.game.score.lower_is_better else 1.0
+
+    @property
+    def adversaries(self) -> tuple[Mapping[int, Student], ...]:
+        """Scripts of the other side that trees are chosen against beside the expert, so as not to fit one adversary.
+
+        None for plain and derived features: their published figures were found against the expert's adversary alone.
+        """
+        known = self.settings.features in ("plain", "derived")
+        return () if known else tuple(offers(self.game).scoring.opponents.values())
 
     def seeds(self, use: int, number: int, count: int) -> np.ndarray:
         """Seeds for one use; every use and number has its own."""

@@ -10,16 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hydraviper.data import Derived, Estimate, InputError, Progress
+from hydraviper.expressions.features import features_of
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.refine import annealing, racing
 from hydraviper.refine.moves import SizeLimits
 from hydraviper.refine.records import COUNTING, Allowed, Refined, RefineSettings, SearchState, Trees
+from hydraviper.seeding import Purpose, generator, practice, rollout_seeds
+from hydraviper.steps.found import find
 from hydraviper.trees.counts import recount
 from hydraviper.trees.packed import Vocabulary
 from hydraviper.trees.tree import Tree
 
 DEFAULT_SECONDS, DEFAULT_ROLLOUTS = 30.0, 200
+FOUND_BY = 9_000_000  # the number of the rollouts by which features are found
 COUNTED_EPISODES = 200  # for the counts of the nodes, where episodes are cheap
 
 
@@ -88,6 +92,8 @@ def search_state(
     ]
     others = [trees for trees in others if len(trees) == len(given)]
     derived = _derived(game, settings.features, [given, *others])
+    if settings.features == "found" and not any(derived):
+        derived = _found(game, expert, given, engine, settings.seed)
     return SearchState(
         game=game,
         expert=expert,
@@ -123,14 +129,22 @@ def _size_limits(settings: RefineSettings, given: Trees) -> SizeLimits:
 
 
 def _derived(game: Game, features: str, teams: Sequence[Trees]) -> tuple[tuple[Derived, ...], ...]:
-    """Per tree, the derived features that it may ask for: those of all trees at hand, and the game's if wanted."""
-    offered = offers(game).search.derived if features != "plain" else [()] * len(game.agents)
-    if not offered:
-        raise InputError(f"{game.name} names no derived features: use --features plain.")
+    """Per tree, the derived features that it may ask for: those of all trees at hand, and others that are wanted."""
+    offered = features_of(game, features)
     return tuple(
         tuple(dict.fromkeys([feature for trees in teams for feature in trees[i].derived] + list(offered[i])))
         for i in teams[0]
     )
+
+
+def _found(game: Game, expert: Expert, given: Trees, engine: Engine, seed: int) -> tuple[tuple[Derived, ...], ...]:
+    """Per tree, features that the search finds in what the given trees meet, labelled by the expert."""
+    seeds = practice(game, rollout_seeds(seed, Purpose.REFINE, FOUND_BY, COUNTED_EPISODES if game.width != 1 else 1))
+    played = engine.play(Profile(expert, given), seeds, record=True)
+    observations, draws = played.observations or (), generator(seed, Purpose.REFINE, FOUND_BY, 0)
+    labels = expert.act(observations)
+    rows = {i: played.moments(i) for i in given}
+    return tuple(find(game.agents[i], observations[i][rows[i]], labels[rows[i], i], draws) for i in sorted(given))
 
 
 def _with_counts(state: SearchState, trees: dict[int, Tree]) -> tuple[dict[int, Tree], int]:

@@ -12,12 +12,15 @@ from hydraviper.data import Observations, Team
 from hydraviper.profile import Profile
 from hydraviper.protocols import Policy, Student, offers
 from hydraviper.refine.records import SEARCH, SearchState, Trees
+from hydraviper.seeding import Purpose, generator
 from hydraviper.trees import cart
+from hydraviper.trees.ahead import Ahead, grow_behind, joined, look
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
-from hydraviper.trees.tree import LEAF, Tree
+from hydraviper.trees.tree import Tree
 
 ROUNDS, EPISODES = 8, 50  # first the rule plays, then the trees; the rule labels what they meet
+LOOKING = (0, 2)  # rounds in which questions are looked for that come before CART's
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ def _imitate(state: SearchState, policy: Policy, episodes: int, number: int) -> 
     labels: list[np.ndarray] = []
     seen: list[list[np.ndarray]] = [[] for _ in team]  # derived features, per tree and round
     trees: dict[int, Student] = {}
+    ahead: dict[int, Ahead | None] = {}
     rule = _Rule(policy)
     for turn in range(ROUNDS):
         profile = Profile(rule, trees)  # pyright: ignore[reportArgumentType] (nobody asks a rule for values)
@@ -75,8 +79,14 @@ def _imitate(state: SearchState, policy: Policy, episodes: int, number: int) -> 
             actions, count = np.ascontiguousarray(wanted[:, i]), len(state.game.agents[i].actions)
             weights = np.ones(len(actions))
             tree = cart.grow(bins[a], actions, weights, count, state.limits.depth, state.limits.leaves)
-            if offers(state.game).scoring.team_rules and state.limits.leaves is None:
-                plain = len(state.game.agents[i].features)
+            plain = len(state.game.agents[i].features)
+            if state.settings.features not in ("plain", "derived") and state.limits.leaves is None:
+                if turn in LOOKING:
+                    draws = generator(state.settings.seed, Purpose.REFINE, number + turn, i)
+                    ahead[i] = look(bins[a], plain, actions, weights, count, state.limits.depth, draws, shares=())
+                other = grow_behind(ahead[i], bins[a], actions, weights, count, state.limits.depth)
+                tree = other if other.fidelity > tree.fidelity else tree
+            elif offers(state.game).scoring.team_rules and state.limits.leaves is None:
                 seen[a].append(features[:, plain:])
                 tree = _look_ahead(tree, bins[a], plain, np.concatenate(seen[a]), actions, count, state.limits.depth)
             trees[i] = replace(tree, derived=vocabulary.derived[a])
@@ -99,25 +109,6 @@ def _look_ahead(
             cart.grow(bins, actions, np.ones(len(actions)), count, depth - 1, rows=np.flatnonzero(side))
             for side in (below, ~below)
         ]
-        candidate = _joined(plain + column, *sides)
+        candidate = joined(plain + column, np.float32(0), *sides)
         tree = candidate if candidate.fidelity > tree.fidelity else tree
     return tree
-
-
-def _joined(feature: int, yes: Tree, no: Tree) -> Tree:
-    """A tree that asks whether a feature is at most 0, and continues with one of two trees."""
-    second = 1 + len(yes)
-    counts = yes.counts[0] + no.counts[0]
-
-    def children(name: str, root: int) -> np.ndarray:
-        parts = [(getattr(yes, name), 1), (getattr(no, name), second)]
-        return np.concatenate([[root], *(np.where(part == LEAF, LEAF, part + start) for part, start in parts)])
-
-    return Tree(
-        np.concatenate([[feature], yes.feature, no.feature]),
-        np.concatenate([[0.0], yes.threshold, no.threshold]).astype(np.float32),
-        children("left", 1),
-        children("right", second),
-        np.concatenate([[counts.argmax()], yes.action, no.action]),
-        np.concatenate([counts[None], yes.counts, no.counts]),
-    )

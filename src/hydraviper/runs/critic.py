@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from hydraviper.data import InputError, Progress
-from hydraviper.engines.local import LocalEngine
+from hydraviper.engines.pieces import PieceEngine
 from hydraviper.engines.remembered import QUICK, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.protocols import Engine, Game, Policy, offers
@@ -89,7 +89,7 @@ def fit_critics(
     )
 
 
-def _remembered(game: Game, engine: LocalEngine, journal: Path) -> Engine:
+def _remembered(game: Game, engine: PieceEngine, journal: Path) -> Engine:
     """Where rollouts take seconds, those of an interrupted fit are not played again."""
     if offers(game).compiled:
         return engine

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import structs
 
 from hydraviper.data import Estimate, InputError, Rollouts
+from hydraviper.expressions.features import nameable
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, offers
 from hydraviper.records import Agreement, Edit, EditScore, Evaluation, OverTime, Summary, Undo, encode
@@ -137,8 +138,7 @@ def measure(
     EPISODES.check("--episodes", bench.episodes)
     position, students = trees.place(agent), trees.students(bench.game)
     member = [one.name for one in bench.game.agents].index(agent)
-    derived = offers(bench.game).search.derived
-    offered = derived[member] if derived else ()
+    offered = nameable(bench.game, trees.made)[member]
     edited = tree_edit.apply(wish, trees.agents[position], trees.trees[position], offered)
     seeds = rollout_seeds(bench.seed, Purpose.EVALUATE, 0, bench.episodes)
     before = bench.engine.play(Profile(bench.expert, students), seeds)

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hydraviper.data import InputError, Progress
+from hydraviper.engines.cluster import RayEngine
 from hydraviper.engines.local import LocalEngine
+from hydraviper.engines.pieces import PieceEngine
 from hydraviper.experts import elsewhere, store, worth
 from hydraviper.experts.algorithms import ALGORITHMS
 from hydraviper.experts.store import StoredExpert
@@ -133,14 +136,47 @@ def variant_named(name: str) -> Variant:
     return VARIANTS[name]
 
 
-def engine_for(game: Game, workers: int) -> LocalEngine:
-    """An engine of this machine; a game that cannot be made again elsewhere is played in this process."""
+@dataclass(frozen=True)
+class Where:
+    """Where rollouts are played: on this machine, or on a Ray cluster at an address."""
+
+    engine: str = "local"
+    address: str | None = None  # None: a cluster of this machine, started for it
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise InputError(f"there is no engine {self.engine!r}: choose one of {', '.join(ENGINES)}.")
+        if self.address is not None and self.engine != "ray":
+            raise InputError("--address is for --engine ray: add that, or leave the address out.")
+
+
+ENGINES = ("local", "ray")
+_where: ContextVar[Where] = ContextVar("where rollouts are played", default=Where())  # noqa: B039 (it is frozen)
+
+
+def play_on(engine: str = "local", address: str | None = None) -> None:
+    """From now on, play rollouts on this machine (`local`), or on a Ray cluster (`ray`)."""
+    _where.set(Where(engine, address))
+
+
+def is_elsewhere() -> bool:
+    """Tell whether rollouts are played on a cluster."""
+    return _where.get().engine != "local"
+
+
+def engine_for(game: Game, workers: int) -> PieceEngine:
+    """An engine with so many workers; a game that cannot be made again elsewhere is played in this process."""
     try:
         catalogue.read(game.name, game.parameters)
         again = catalogue.maker(game)
     except InputError:
         again = offers(game).again
-    return LocalEngine(lambda: game) if again is None else LocalEngine(again, workers)
+    where = _where.get()
+    if again is None:
+        if where.engine != "local":
+            raise InputError(f"{game.name} cannot be made again on another machine: leave --engine {where.engine} out.")
+        return LocalEngine(lambda: game)
+    return LocalEngine(again, workers) if where.engine == "local" else RayEngine(again, where.address)
 
 
 @contextmanager

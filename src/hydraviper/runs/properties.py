@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hydraviper.data import InputError
-from hydraviper.protocols import Game, offers
+from hydraviper.expressions.features import features_of
+from hydraviper.protocols import Game
 from hydraviper.settings import Settings
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
@@ -27,8 +28,8 @@ def constraints_for(game: Game, path: Path | str, settings: Settings) -> Constra
     if not obligations.names:
         raise InputError(f"{path} has no property to keep to: write a [[property]] of trees (docs/verify.md).")
     constraints = Constraints(obligations, "shipped" if properties is None else properties.source)
-    derived = offers(game).search.derived if settings.features == "derived" else ()
-    constraints.check(settings.depth, settings.most_leaves, dict(enumerate(derived)))
+    derived = dict(enumerate(features_of(game, settings.features)))
+    constraints.check(settings.depth, settings.most_leaves, derived)
     return constraints
 
 

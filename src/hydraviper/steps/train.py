@@ -9,10 +9,13 @@ import numpy as np
 
 from hydraviper.data import Derived, InputError
 from hydraviper.dataset import Dataset
-from hydraviper.protocols import Student, offers
+from hydraviper.expressions.features import features_of
+from hydraviper.protocols import Student
 from hydraviper.seeding import Purpose, generator
+from hydraviper.steps.found import find
 from hydraviper.steps.task import Task
 from hydraviper.trees import cart, ensembles, joint
+from hydraviper.trees.ahead import grow_ahead
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
 from hydraviper.trees.scikit_learn import from_scikit_learn, is_tree
@@ -21,6 +24,7 @@ from hydraviper.verify.bounds import Bounds
 from hydraviper.verify.growth import grow_within
 from hydraviper.verify.mending import mend
 
+FOUND_AGAIN = 4  # times the data, and features are looked for again
 LEARNERS = {"forest": ensembles.grow_forest, "mixture": ensembles.grow_mixture}  # beside the tree
 Train = Callable[[Task, Dataset, np.ndarray, int], dict[int, Student]]
 
@@ -37,9 +41,15 @@ def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int
         size = task.settings.depth, task.settings.most_leaves
         if (bounds := constrained.get(i)) is not None:
             tree = grow_within(bounds, bins[i], dataset.actions[:, i], counts[member], *size)
-        else:
+        elif task.settings.features in ("plain", "derived") or task.settings.most_leaves is not None:
             tree = cart.grow(bins[i], dataset.actions[:, i], counts[member], actions, *size)
-        return replace(tree, derived=asked(task, i)).merged()
+        else:
+            plain, draws = len(task.game.agents[i].features), generator(task.settings.seed, Purpose.TRAIN, iteration, i)
+            memory = dataset.scratch.setdefault("ahead", {}).setdefault(i, {})
+            tree = grow_ahead(
+                memory, bins[i], plain, dataset.actions[:, i], counts[member], actions, task.settings.depth, draws
+            )
+        return replace(tree, derived=asked(task, dataset, i)).merged()
 
     def grown(agents: Collection[int], constrained: Mapping[int, Bounds]) -> dict[int, Tree]:
         members = [member for member, i in enumerate(dataset.team) if i in agents]
@@ -70,7 +80,9 @@ def _ensembles(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int)
         i = dataset.team[member]
         draws = generator(task.settings.seed, Purpose.TRAIN, iteration, i)
         size = len(task.game.agents[i].actions), task.settings.depth, task.settings.most_leaves
-        return replace(grow(bins[i], dataset.actions[:, i], counts[member], *size, draws), derived=asked(task, i))
+        return replace(
+            grow(bins[i], dataset.actions[:, i], counts[member], *size, draws), derived=asked(task, dataset, i)
+        )
 
     return dict(zip(dataset.team, _each(task, range(len(dataset.team)), one), strict=True))
 
@@ -98,7 +110,9 @@ def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -
         task.settings.depth,
         draws,
     )
-    grown = {i: replace(tree, derived=asked(task, i)).merged() for i, tree in zip(dataset.team, trees, strict=True)}
+    grown = {
+        i: replace(tree, derived=asked(task, dataset, i)).merged() for i, tree in zip(dataset.team, trees, strict=True)
+    }
     return _mended(task, dataset, grown)
 
 
@@ -131,14 +145,22 @@ def _each(task: Task, items: Sequence[int], work: Callable[[int], Any]) -> list[
         return list(pool.map(work, items))
 
 
-def asked(task: Task, agent: int) -> tuple[Derived, ...]:
+def asked(task: Task, dataset: Dataset, agent: int) -> tuple[Derived, ...]:
     """The derived features that an agent's tree may ask for."""
-    if task.settings.features == "plain":
-        return ()
-    derived = offers(task.game).search.derived
-    if not derived:
-        raise InputError(f"{task.game.name} names no derived features: use --features plain.")
-    return derived[agent]
+    if task.settings.features == "found":
+        return dataset.scratch["found"][agent]
+    return features_of(task.game, task.settings.features)[agent]
+
+
+def _find(task: Task, dataset: Dataset) -> None:
+    """Look for features worth asking for, at first and when there is much more to judge them by."""
+    if task.settings.features != "found" or len(dataset) < FOUND_AGAIN * dataset.scratch.get("found at", 0):
+        return
+    for name in ("bins", "ahead"):  # they are of other features
+        dataset.scratch.pop(name, None)
+    draws = generator(task.settings.seed, Purpose.TRAIN, 0, dataset.team[0])
+    found = {i: find(task.game.agents[i], dataset.observations[i], dataset.actions[:, i], draws) for i in dataset.team}
+    dataset.scratch |= {"found": found, "found at": len(dataset)}
 
 
 def _share(task: Task, counts: np.ndarray, draws: np.random.Generator) -> np.ndarray:
@@ -153,7 +175,7 @@ def _bounds(task: Task, dataset: Dataset, joint: frozenset[int] | None = None) -
         return {}
     task.constraints.assign(dataset.observations, dataset.actions)
     size = task.settings.depth, task.settings.most_leaves
-    bounds = {i: task.constraints.bounds(i, asked(task, i), *size, joint) for i in dataset.team}
+    bounds = {i: task.constraints.bounds(i, asked(task, dataset, i), *size, joint) for i in dataset.team}
     return {i: bound for i, bound in bounds.items() if bound is not None}
 
 
@@ -169,7 +191,8 @@ def _mended(task: Task, dataset: Dataset, students: Mapping[int, Student]) -> di
 
 def _binned(task: Task, dataset: Dataset) -> dict[int, Bins]:
     """The members' observations as bins; only rows that are new since the last call are binned."""
-    extra = {i: asked(task, i) for i in dataset.team}
+    _find(task, dataset)
+    extra = {i: asked(task, dataset, i) for i in dataset.team}
     sizes = {i: dataset.observations[i].shape[1] + len(extra[i]) for i in dataset.team}
     bins = dataset.scratch.setdefault("bins", {i: Bins(size) for i, size in sizes.items()})
     for i, columns in bins.items():

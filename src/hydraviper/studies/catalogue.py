@@ -11,6 +11,7 @@ from hydraviper.studies import (
     epsilon,
     experts,
     features,
+    formulas,
     learners,
     refined,
     resco,
@@ -25,7 +26,7 @@ STUDIES: dict[str, Study] = {
     module.STUDY.name: module.STUDY
     for module in (
         *(table1, budgets, clustering, sensitivity, ablation, runtime),
-        *(baselines, experts, learners, epsilon, features, refined, resco, signals),
+        *(baselines, experts, learners, epsilon, features, formulas, refined, resco, signals),
     )
 }
 

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hydraviper.runs.opening import is_elsewhere
 from hydraviper.studies import adopting, results, runner
 from hydraviper.studies.cells import Cell
 from hydraviper.studies.design import Arm
@@ -76,7 +77,9 @@ def conduct(call: Call, progress: CellProgress) -> Outcome:
 def _run(call: Call, progress: CellProgress) -> int:
     """Run what is missing; how many cells that were."""
     finished = results.load(call.folder)
-    at_once, inside = (1, call.workers) if call.study.timed else (call.workers, 1)
+    # a cluster plays the rollouts of one cell after the other
+    one_by_one = call.study.timed or is_elsewhere()
+    at_once, inside = (1, call.workers) if one_by_one else (call.workers, 1)
     timed, folder = call.study.timed, call.folder.resolve()
     jobs = [
         Job(cell, arm.key, folder, call.files, call.command, alone=timed, workers=inside, shares=not timed)

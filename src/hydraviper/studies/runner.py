@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from hydraviper.data import InputError, JobError
-from hydraviper.engines.local import LocalEngine
+from hydraviper.engines.pieces import PieceEngine
 from hydraviper.engines.pool import Pool
 from hydraviper.engines.remembered import RememberedEngine
 from hydraviper.experts import store
@@ -206,7 +206,7 @@ def _scratch(job: Job) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def _distill(folder: Path, job: Job, game: Game, expert: AnyExpert, engine: LocalEngine) -> dict[str, Any]:
+def _distill(folder: Path, job: Job, game: Game, expert: AnyExpert, engine: PieceEngine) -> dict[str, Any]:
     """Distil into a run's folder; returns what `hydraviper distill --json` prints."""
     cell = job.cell
     plan = runs.Plan(game, expert, VARIANTS[cell.algorithm], cell.settings)
@@ -226,12 +226,18 @@ def _distill(folder: Path, job: Job, game: Game, expert: AnyExpert, engine: Loca
 
 
 def _refine(
-    folder: Path, job: Job, game: Game, expert: AnyExpert, engine: LocalEngine, summary: dict[str, Any]
+    folder: Path, job: Job, game: Game, expert: AnyExpert, engine: PieceEngine, summary: dict[str, Any]
 ) -> dict[str, Any]:
     """Search for better trees; the score is theirs, and the search's seconds are counted."""
     cell, dear = job.cell, not offers(game).compiled
     students = file.load(folder).students(game)
-    limits = RefineSettings(seconds=cell.refine or None, rollouts=cell.refine_rollouts or None, seed=cell.seed)
+    limits = RefineSettings(
+        seconds=cell.refine or None,
+        rollouts=cell.refine_rollouts or None,
+        # the trees know their plain and derived features; others come with a look ahead
+        features="plain" if cell.settings.features in ("plain", "derived") else cell.settings.features,
+        seed=cell.seed,
+    )
     before: list[float] = []  # seconds of rollouts that were played before the cell was interrupted
     # a search that is limited by seconds does not repeat, so nothing could be remembered
     remembers = dear and limits.seconds is None
@@ -252,7 +258,7 @@ def _refine(
     return {**summary, **to_json(scores), "seconds": seconds, "notes": notes, "refined": refined.to_json()}
 
 
-def _references(job: Job, game: Game, expert: AnyExpert, engine: LocalEngine) -> evaluation.References:
+def _references(job: Job, game: Game, expert: AnyExpert, engine: PieceEngine) -> evaluation.References:
     """The expert and the yardsticks on the unseen episodes, played by one of the game's cells for all."""
     path = job.folder / RUNNING / f"references-{_digest(job.cell.game.key)}.journal"
     with results.locked(path.with_suffix(".lock")):  # the others wait rather than play the same
@@ -260,7 +266,7 @@ def _references(job: Job, game: Game, expert: AnyExpert, engine: LocalEngine) ->
 
 
 def _remembered(
-    path: Path, game: Game, engine: LocalEngine, charge: Callable[[float], None] = lambda seconds: None
+    path: Path, game: Game, engine: PieceEngine, charge: Callable[[float], None] = lambda seconds: None
 ) -> RememberedEngine:
     return RememberedEngine(engine, path, runs.subject(game), store.policy_digest, charge)
 

@@ -17,6 +17,7 @@ class Columns:
 
     binned: np.ndarray  # uint8 [S, F]
     features: np.ndarray  # float32 [S, F]
+    most: int = MOST  # bins of a feature
 
 
 class Bins:
@@ -25,6 +26,8 @@ class Bins:
     A feature of at most 256 distinct values has a bin for each, as in exact CART. Other features have quantile bins,
     which are chosen anew each time the rows have doubled.
     """
+
+    most = MOST
 
     def __init__(self, features: int) -> None:
         self._raw = GrowingArray((features,), np.float32)
@@ -51,6 +54,10 @@ class Bins:
     def columns(self, numbers: np.ndarray) -> Columns:
         """Some of the features, as a copy."""
         return Columns(np.ascontiguousarray(self.binned[:, numbers]), np.ascontiguousarray(self.features[:, numbers]))
+
+    def sample(self, rows: np.ndarray, most: int) -> Columns:
+        """Some of the rows in fewer and wider bins, at most `most` (a power of 2), as a copy."""
+        return Columns(self.binned[rows] // np.uint8(MOST // most), self.features[rows], most)
 
     def highest(self, feature: int) -> np.ndarray:
         """The largest value seen in each of a feature's bins, -inf where there is none, float32 [bins]."""

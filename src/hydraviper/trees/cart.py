@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from hydraviper.trees.bins import MOST, Bins, Columns
+from hydraviper.trees.bins import Bins, Columns
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
 
 
@@ -69,7 +69,7 @@ def grow(
     nodes = _Nodes.empty(room, action_count)
     # a node that may be split holds a histogram: depth first, at most one per level waits; best first, one per leaf
     slots = min(depth + 1, room) if most_leaves is None else (room + 1) // 2 + 1
-    histograms = np.empty((slots, bins.binned.shape[1], MOST, action_count))
+    histograms = np.empty((slots, bins.binned.shape[1], bins.most, action_count))
     size = _grow(data, nodes, histograms, depth if room > 2 else 0, most_leaves is not None)
     left, right, counts = nodes.left[:size], nodes.right[:size], nodes.counts[:size]
     feature = np.where(left == LEAF, LEAF, nodes.feature[:size])

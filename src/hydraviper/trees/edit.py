@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hydraviper.data import Agent, Derived, InputError, Values
+from hydraviper.expressions.names import Scope
+from hydraviper.expressions.parser import parse_formula
 from hydraviper.trees.file import place_of
 from hydraviper.trees.questions import question
 from hydraviper.trees.tree import LEAF, Tree, in_preorder
@@ -155,6 +157,8 @@ def _feature(name: str, agent: Agent, tree: Tree, offered: Sequence[Derived]) ->
     """The tree, with a derived feature more if it needs one, and the feature's number in it."""
     names = tree.names(agent)
     new = {feature.name: feature for feature in offered if feature.name not in names}
+    if name not in names and name not in new and "[" in name:  # a feature of one's own, named by its formula
+        new[name] = parse_formula(name, name, Scope((agent,), ((*tree.derived, *offered),), (0,)), 0)
     index = place_of(name, (*names, *new), f"{agent.name} has no feature")
     if index >= len(names):
         return replace(tree, derived=(*tree.derived, new[name])), len(names)

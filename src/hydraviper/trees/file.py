@@ -48,7 +48,7 @@ class TreesFile:
             inner = tree.feature[tree.feature != LEAF]
             if tree.counts.shape[1] != len(agent.actions) or tree.action.max() >= len(agent.actions):
                 raise InputError(f"the tree of {agent.name} knows other actions than its {len(agent.actions)}.")
-            inputs = [i for feature in tree.derived for term in feature.terms for i in term.inputs]
+            inputs = [i for feature in tree.derived for i in feature.inputs]
             if max(inner, default=0) >= len(tree.names(agent)) or max(inputs, default=0) >= len(agent.features):
                 raise InputError(f"the tree of {agent.name} asks for a feature that the agent does not have.")
             if len(set(tree.names(agent))) != len(tree.names(agent)):

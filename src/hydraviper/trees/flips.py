@@ -12,7 +12,24 @@ from math import ldexp
 import numba as nb
 import numpy as np
 
-from hydraviper.trees.derived import table
+from hydraviper.data import HIGHEST
+from hydraviper.trees.derived import (
+    ABSOLUTE,
+    DIFFERENCE,
+    EXPRESSION,
+    LENGTH,
+    MAX,
+    MIN,
+    MINUS,
+    NUMBER,
+    OPEN,
+    PLUS,
+    SIZE,
+    VALUE,
+    combined,
+    length,
+    table,
+)
 from hydraviper.trees.tree import LEAF, Tree
 
 _QUICK, _PATIENCE = 1_000, 60_000  # ranges to judge on each side: in a first search, and in a second if that failed
@@ -159,48 +176,85 @@ def _answers(low, high, action, asked, threshold, left, right, actions, starts, 
 @nb.njit(cache=True, nogil=True)
 def _bounds(low, high, start, end, terms):
     """The least and the largest value of a derived feature, as `derived.value_of` computes it."""
-    least = most = np.float32(0.0)
+    least, most = np.zeros(HIGHEST, np.float32), np.zeros(HIGHEST, np.float32)  # of the pile, its top at k
+    k, empty = 0, True
     for t in range(start, end):
-        small, large = _term_bounds(low, high, terms[t])
-        if terms[t, 1] < 0:
-            small, large = -large, -small
-        if t == start:
-            least, most = small, large
-        else:
-            least, most = np.float32(least + small), np.float32(most + large)
-        if np.isnan(least) != np.isnan(most):  # infinity less infinity, for some of the values
-            least, most = np.float32(-np.inf), np.float32(np.inf)
-    return least, most
+        kind = terms[t, 0]
+        if kind == OPEN:
+            k, empty = k + 1, True
+        elif kind == ABSOLUTE:
+            least[k], most[k] = _size_bounds(least[k], most[k])
+        elif kind > OPEN:
+            k -= 1
+            least[k], most[k] = _combined_bounds(kind, least[k], most[k], least[k + 1], most[k + 1])
+        elif kind != EXPRESSION:
+            small, large = _summand_bounds(low, high, terms[t])
+            if terms[t, 1] < 0:
+                small, large = -large, -small
+            if not empty:
+                small, large = _combined_bounds(PLUS, least[k], most[k], small, large)
+            least[k], most[k], empty = small, large, False
+    return least[0], most[0]
 
 
 @nb.njit(cache=True, nogil=True)
-def _term_bounds(low, high, term):
-    """The least and the largest value of one term without its sign."""
-    if term[0] == 0:
-        return low[term[2]], high[term[2]]
-    small_x, large_x = _size_bounds(low, high, term[2], term[4], term[0] == 3)
-    if term[0] == 1:
-        return small_x, large_x
-    small_y, large_y = _size_bounds(low, high, term[3], term[5], term[0] == 3)
-    return _length(small_x, small_y), _length(large_x, large_y)
+def _combined_bounds(kind, least, most, small, large):
+    """The least and the largest result of an operation on a number from least to most and one from small to large."""
+    if kind == MINUS:
+        small, large = large, small  # the least difference is that to the largest
+    if kind == LENGTH:
+        (least, most), (small, large) = _size_bounds(least, most), _size_bounds(small, large)
+    first, last = combined(kind, least, small), combined(kind, most, large)
+    if kind in (PLUS, MINUS, LENGTH):
+        unknown = np.isnan(first) != np.isnan(last)  # infinity less infinity, for some of the values
+    elif kind in (MIN, MAX):
+        unknown = np.isnan(least + most + small + large) and not (_is_point(least, most) and _is_point(small, large))
+    else:
+        second, third = combined(kind, least, large), combined(kind, most, small)
+        unknown = np.isnan(first + last + second + third) and not (_is_point(least, most) and _is_point(small, large))
+        first, last = min(first, last, second, third), max(first, last, second, third)
+    if unknown:
+        return np.float32(-np.inf), np.float32(np.inf)
+    return first, last
 
 
 @nb.njit(cache=True, nogil=True)
-def _size_bounds(low, high, f, subtracted, difference):
-    """The least and the largest absolute value of a feature, or of its difference to another one."""
-    least, most = low[f], high[f]
-    if difference and f == subtracted:
-        least = most = np.float32(0.0)
-    elif difference:
-        least, most = np.float32(least - high[subtracted]), np.float32(most - low[subtracted])
+def _is_point(least, most):
+    return least == most or (np.isnan(least) and np.isnan(most))
+
+
+@nb.njit(cache=True, nogil=True)
+def _summand_bounds(low, high, term):
+    """The least and the largest value of one summand without its sign."""
+    kind = term[0]
+    if kind == NUMBER:
+        value = np.float32(ldexp(float(term[2]), term[3]))
+        return value, value
+    x = low[term[2]], high[term[2]]
+    if kind == VALUE:
+        return x
+    if kind == SIZE:
+        return _size_bounds(x[0], x[1])
+    y = low[term[3]], high[term[3]]
+    if kind == DIFFERENCE:
+        x, y = _difference_bounds(low, high, term[2], term[4]), _difference_bounds(low, high, term[3], term[5])
+    x, y = _size_bounds(x[0], x[1]), _size_bounds(y[0], y[1])
+    return length(x[0], y[0]), length(x[1], y[1])
+
+
+@nb.njit(cache=True, nogil=True)
+def _difference_bounds(low, high, f, subtracted):
+    """The least and the largest difference of two features."""
+    if f == subtracted:
+        return np.float32(0.0), np.float32(0.0)
+    return np.float32(low[f] - high[subtracted]), np.float32(high[f] - low[subtracted])
+
+
+@nb.njit(cache=True, nogil=True)
+def _size_bounds(least, most):
+    """The least and the largest absolute value of numbers from least to most."""
     if least >= 0:
         return least, most
     if most <= 0:
         return -most, -least
     return np.float32(0.0), max(-least, most)
-
-
-@nb.njit(cache=True, nogil=True)
-def _length(x, y):
-    wide_x, wide_y = np.float64(x), np.float64(y)
-    return np.float32(np.sqrt(wide_x * wide_x + wide_y * wide_y))

@@ -23,7 +23,16 @@ def to_text(agent: Agent, tree: Tree) -> str:
         columns = f"{reached[node]:>10,.0f}  {percent(share[node]):>6}  {percent(agrees[node]):>6}  {bar}"
         lines.append(f"{node:>4}  {rule:{wide}}  {columns}")
     legend = ["", *agent.actions] if short != agent.actions else []
+    formulas = formulas_of(agent, tree)
+    legend += ["", *(f"{name} = {formula}" for name, formula in formulas.items())] if formulas else []
     return "\n".join(line.rstrip() for line in [*lines, *legend]) + "\n"
+
+
+def formulas_of(agent: Agent, tree: Tree) -> dict[str, str]:
+    """How the features that a tree asks for are computed, where their names do not say it."""
+    plain = len(agent.features)
+    asked = [tree.derived[k - plain] for k in sorted(set(tree.feature.tolist())) if k >= plain]
+    return {feature.name: feature.formula for feature in asked if feature.formula not in ("", feature.name)}
 
 
 def _rules(

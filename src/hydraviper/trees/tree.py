@@ -107,10 +107,10 @@ class Tree:
         plain = agent.values or (Values(),) * len(agent.features)
         derived = []
         for feature in self.derived:
-            counted = all(plain[k].kind != "real" for term in feature.terms for k in term.inputs)
-            whole = counted and all(term.kind != "distance" for term in feature.terms)
-            own = all(plain[k].own for term in feature.terms for k in term.inputs)
-            derived.append(Values("whole" if whole else "real", own=own))
+            counted = all(plain[k].kind != "real" for k in feature.inputs)
+            lengths = any(term.kind in ("distance", "length") for term in feature.terms)
+            whole = counted and not lengths and all(term.number % 1 == 0 for term in feature.terms)
+            derived.append(Values("whole" if whole else "real", own=all(plain[k].own for k in feature.inputs)))
         return (*plain, *derived)
 
     def to_sklearn(self, agent: Agent | None = None) -> Any:
@@ -148,7 +148,7 @@ class Tree:
             "right": self.right.tolist(),
             "action": self.action.tolist(),
             "counts": self.counts.tolist(),
-        } | ({"derived": to_json(self.derived)} if self.derived else {})
+        } | ({"derived": [_derived_to_json(feature) for feature in self.derived]} if self.derived else {})
 
     @staticmethod
     def from_json(columns: Mapping[str, Any]) -> Tree:
@@ -165,6 +165,15 @@ class Tree:
             if not np.isfinite(arrays[name]).all():
                 raise InputError(f"a tree has a {what} that is not a number: make the trees again.")
         return Tree(**arrays, derived=from_json(tuple[Derived, ...], columns.get("derived", ()), "a tree"))
+
+
+def _derived_to_json(feature: Derived) -> dict[str, Any]:
+    """A derived feature without what it does not have."""
+    terms = [
+        {key: value for key, value in to_json(term).items() if key != "number" or term.kind == "number"}
+        for term in feature.terms
+    ]
+    return {"name": feature.name, "terms": terms} | ({"formula": feature.formula} if feature.formula else {})
 
 
 def in_preorder(

@@ -52,9 +52,7 @@ def in_words(obligations: Obligations, example: Counterexample, students: Mappin
         who, seen = obligations.scene.agents[agent], example.observations[agent]
         features = list(dict.fromkeys(_features(example, agent, students)))
         inputs = dict.fromkeys(
-            k
-            for feature in features
-            for k in ([feature] if isinstance(feature, int) else [i for term in feature.terms for i in term.inputs])
+            k for feature in features for k in ([feature] if isinstance(feature, int) else feature.inputs)
         )
         said = {k: _said(who, k, float(seen[k])) for k in inputs}
         zero = [who.features[k] for k in inputs if seen[k] == 0 and not said[k]]

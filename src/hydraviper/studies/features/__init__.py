@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from hydraviper.settings import FEATURES
 from hydraviper.studies.claims import Claim, Question, better, scope_of, title
 from hydraviper.studies.design import arms_of
 from hydraviper.studies.paper import DECEPTION, NAVIGATION
@@ -26,7 +25,7 @@ STUDY = Study(
     "them, and with distances and differences derived from them as well.",
     arms=tuple(
         arm
-        for features in FEATURES
+        for features in ("plain", "derived")
         for arm in arms_of(
             ("imitation", "iviper", "maviper", "hydraviper"),
             settings={"features": features},

@@ -12,8 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from hydraviper.data import Derived
+from hydraviper.data import Derived, Term
 from hydraviper.expressions.expression import Absolute, All, Comparison, Condition, Feature, Some, Sum
+from hydraviper.trees.derived import carry_out
 from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.verify.prover.forms import FALSE, TRUE, Formula, LinearForm, Rows, rows_of
 from hydraviper.verify.world import Space
@@ -22,7 +23,11 @@ STEP = 2.0**-23  # the largest relative distance from one float32 to the next
 HALF_STEP = 2.0**-24  # the largest relative error of rounding to float32
 TINY = 2.0**-148  # bounds the absolute error where numbers are too small for a relative one
 EXACT_WHOLE = 2**24  # float32 adds whole numbers up to this without rounding
-LINK_KINDS = {"size": 0, "distance": 1, "distance of difference": 2}  # size: absolute value, as in `data.Term`
+MOST_EXACT = 1e38  # below the largest float32
+# size: the absolute value, as in `data.Term`; distance: the length of two columns; min, max, times: of two columns
+LINK_KINDS = {"size": 0, "distance": 1, "distance of difference": 2, "min": 3, "max": 4, "times": 5}
+BEYOND = 1e39  # stands for all that a float32 cannot hold; what is not a number answers every question as it does
+_Summands = tuple[tuple[int, int], ...]  # columns and signs: a sum that has no column of its own yet
 
 
 @dataclass(frozen=True)
@@ -90,20 +95,93 @@ class FrameBuilder:
         """The column of a derived feature."""
         if (agent, feature) in self.columns:
             return self.columns[agent, feature]
-        columns = [self._term(agent, term.kind, term.inputs) for term in feature.terms]
+
+        def summand(term: Term) -> _Summands:
+            if term.kind == "number":
+                return ((self._number(term.number), 1),)
+            return ((self._term(agent, term.kind, term.inputs), 1),)
+
+        summands = carry_out(feature, summand, self._operate)
+        self.columns[agent, feature] = self._summed(summands, own=True)
+        return self.columns[agent, feature]
+
+    def _operate(self, kind: str, *numbers: _Summands) -> _Summands:
+        """The result of a step of a derived feature; sums get a column only where something else is done with them."""
+        if kind == "negative" or kind == "minus":
+            numbers = (*numbers[:-1], tuple((column, -sign) for column, sign in numbers[-1]))
+        if kind in ("negative", "plus", "minus"):
+            return tuple(summand for number in numbers for summand in number)
+        return ((self._linked(kind, *map(self._summed, numbers)), 1),)
+
+    def _summed(self, summands: _Summands, own: bool = False) -> int:
+        """The column of a sum of float32 columns, each partial sum of which is rounded."""
+        if len(summands) == 1 and summands[0][1] > 0 and not own:
+            return summands[0][0]
+        key = "sum", summands
+        if key in self.columns and not own:
+            return self.columns[key]
+        columns = [column for column, _ in summands]
         factors, weights = dict.fromkeys(columns, Fraction(0)), dict.fromkeys(columns, Fraction(0))
-        for column, term in zip(columns, feature.terms, strict=True):
-            factors[column] -= term.sign
+        for column, sign in summands:
+            factors[column] -= sign
             weights[column] += 1
         largest = sum(map(self._largest, columns))
+        if largest >= MOST_EXACT:
+            return self._free(key)
         whole = all(self.whole[c] for c in columns) and largest <= EXACT_WHOLE
         # each partial sum is rounded, even of terms that cancel out: every time an error relative to all terms
         rounding = 0.0 if whole or len(columns) == 1 else HALF_STEP * len(columns)
         room = rounding * largest + TINY
-        column = self._add_column((agent, feature), -largest - room, largest + room, whole, True)
+        column = self._add_column(key, -largest - room, largest + room, whole, True)
         terms = {column: Fraction(1), **factors}
         self._define(LinearForm(*_split(terms), "==", Fraction(0), rounding, (Fraction(0), *weights.values())))
         return column
+
+    def _linked(self, kind: str, *columns: int) -> int:
+        """The column of an operation other than a sum."""
+        kind = {"absolute": "size", "length": "distance"}.get(kind, kind)
+        key = kind, columns
+        if key in self.columns:
+            return self.columns[key]
+        largest, whole = list(map(self._largest, columns)), all(self.whole[c] for c in columns)
+        if max(largest) >= MOST_EXACT or (kind == "times" and math.prod(largest) >= MOST_EXACT):
+            return self._free(key)
+        constant = next((c for c in columns if kind == "times" and self.low[c] == self.high[c]), None)
+        if constant is not None:
+            other = columns[1] if columns[0] == constant else columns[0]
+            return self._scaled(key, other, Fraction(self.low[constant]))
+        if kind == "size":
+            column = self._add_column(key, 0.0, largest[0], whole, True)
+        elif kind == "distance":
+            column = self._add_column(key, 0.0, math.hypot(*largest) * (1 + 4 * STEP) + TINY, False, True)
+        elif kind == "times":
+            most = math.prod(largest)
+            column = self._add_column(key, -most * (1 + STEP) - TINY, most * (1 + STEP) + TINY, False, True)
+            self.whole[column] = whole and most <= EXACT_WHOLE
+        else:
+            column = self._add_column(key, -max(largest), max(largest), whole, True)
+        self.links.append((LINK_KINDS[kind], column, *columns))
+        return column
+
+    def _scaled(self, key: object, column: int, factor: Fraction) -> int:
+        """The column of a number times a column, rounded."""
+        largest = abs(float(factor)) * self._largest(column)
+        whole = self.whole[column] and factor.denominator == 1 and largest <= EXACT_WHOLE
+        rounding = 0.0 if whole else STEP
+        room = rounding * largest + TINY
+        result = self._add_column(key, -largest - room, largest + room, whole, True)
+        weights = (Fraction(0), abs(factor))
+        self._define(LinearForm((result, column), (Fraction(1), -factor), "==", Fraction(0), rounding, weights))
+        return result
+
+    def _free(self, key: object) -> int:
+        """A column about which nothing is known, because single precision may not hold its values."""
+        return self._add_column(key, -BEYOND, BEYOND, False, False)
+
+    def _number(self, value: float) -> int:
+        """The column of a constant."""
+        key = "number", value
+        return self.columns[key] if key in self.columns else self._add_column(key, value, value, value % 1 == 0, True)
 
     def frame(self) -> Frame:
         """The frame of everything that was added."""
@@ -191,16 +269,16 @@ class FrameBuilder:
         columns = tuple(self.start[agent] + k for k in inputs)
         if kind == "value":
             return columns[0]
+        if len(columns) < 4:
+            return self._linked(kind, *columns)
         key = kind, columns
         if key not in self.columns:
             largest = list(map(self._largest, columns))
-            if kind == "size":
-                column = self._add_column(key, 0.0, largest[0], self.whole[columns[0]], True)
-            else:
-                x, y = (largest[0] + largest[2], largest[1] + largest[3]) if len(inputs) == 4 else largest
-                column = self._add_column(key, 0.0, math.hypot(x, y) * (1 + 4 * STEP) + TINY, False, True)
-            name = kind if len(inputs) < 4 else "distance of difference"
-            self.links.append((LINK_KINDS[name], column, *columns))
+            if max(largest) >= MOST_EXACT / 2:
+                return self._free(key)
+            x, y = largest[0] + largest[2], largest[1] + largest[3]
+            column = self._add_column(key, 0.0, math.hypot(x, y) * (1 + 4 * STEP) + TINY, False, True)
+            self.links.append((LINK_KINDS["distance of difference"], column, *columns))
         return self.columns[key]
 
     def _largest(self, column: int) -> float:

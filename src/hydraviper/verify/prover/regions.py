@@ -197,9 +197,16 @@ def _span(low, high):
 
 @nb.njit(cache=True, nogil=True)
 def _narrow_link(link, low, high):
-    """Narrow an absolute value or a distance by its inputs, and the inputs by it; whether anything moved."""
+    """Narrow the result of an operation by its inputs, and the inputs by it; whether anything moved."""
     c = link[1]
-    moved = _narrow_absolute(low, high, c, link[2]) if link[0] == 0 else _narrow_distance(low, high, link)
+    if link[0] == 0:
+        moved = _narrow_absolute(low, high, c, link[2])
+    elif link[0] <= 2:
+        moved = _narrow_distance(low, high, link)
+    elif link[0] == 5:
+        moved = _narrow_product(low, high, c, link[2], link[3])
+    else:
+        moved = _narrow_extreme(low, high, c, link[2], link[3], link[0] == 3)
     return moved > 1e-9 * (abs(high[c]) + 1e-30)
 
 
@@ -260,3 +267,35 @@ def _narrow_distance(low, high, link):
             moved += high[first] - most
             high[first] = most
     return moved
+
+
+@nb.njit(cache=True, nogil=True)
+def _narrow_product(low, high, c, x, y):
+    """Narrow column c, the product of columns x and y, rounded; by how much it moved."""
+    before = high[c] - low[c]
+    ends = low[x] * low[y], low[x] * high[y], high[x] * low[y], high[x] * high[y]
+    least, most = min(ends), max(ends)
+    room = STEP * max(abs(least), abs(most)) + TINY
+    low[c], high[c] = max(low[c], least - room), min(high[c], most + room)
+    return before - (high[c] - low[c])
+
+
+@nb.njit(cache=True, nogil=True)
+def _narrow_extreme(low, high, c, x, y, least):
+    """Narrow column c, the least or the largest of columns x and y, and these; by how much all moved."""
+    before = high[c] - low[c] + high[x] - low[x] + high[y] - low[y]
+    if least:
+        low[c], high[c] = max(low[c], min(low[x], low[y])), min(high[c], high[x], high[y])
+        low[x], low[y] = max(low[x], low[c]), max(low[y], low[c])
+        if low[x] > high[c]:  # then it is the other one
+            high[y] = min(high[y], high[c])
+        if low[y] > high[c]:
+            high[x] = min(high[x], high[c])
+    else:
+        low[c], high[c] = max(low[c], low[x], low[y]), min(high[c], max(high[x], high[y]))
+        high[x], high[y] = min(high[x], high[c]), min(high[y], high[c])
+        if high[x] < low[c]:
+            low[y] = max(low[y], low[c])
+        if high[y] < low[c]:
+            low[x] = max(low[x], low[c])
+    return before - (high[c] - low[c] + high[x] - low[x] + high[y] - low[y])

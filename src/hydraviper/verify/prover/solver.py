@@ -90,7 +90,7 @@ def _ask(
 
 def _inputs(link: np.ndarray) -> int:
     """How many columns a link ties together."""
-    return {LINK_KINDS["size"]: 2, LINK_KINDS["distance"]: 3}.get(int(link[0]), 5)
+    return {LINK_KINDS["size"]: 2, LINK_KINDS["distance of difference"]: 5}.get(int(link[0]), 3)
 
 
 def _nearest_to_zero(region: Region, column: int) -> float:
@@ -121,6 +121,12 @@ def _link(z3: Any, region: Region, link: np.ndarray, names: dict[int, Any], roun
     if kind == LINK_KINDS["size"]:
         return [result == z3.If(names[x] >= 0, names[x], -names[x])]
     across, up = names[x], names[y]
+    if kind in (LINK_KINDS["min"], LINK_KINDS["max"]):
+        return [result == z3.If(across <= up if kind == LINK_KINDS["min"] else across >= up, across, up)]
+    if kind == LINK_KINDS["times"]:
+        largest = max(abs(region.low[column]), abs(region.high[column]))
+        room = _number(z3, STEP * float(largest) + TINY) if rounded else _number(z3, 0)
+        return [result - across * up <= room, across * up - result <= room]
     if kind == LINK_KINDS["distance of difference"]:
         across, up = across - names[u], up - names[v]
     length = z3.Real(f"length{column}")
