@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("sb3", "torch", "rllib", "minari", "dev")
+HEAVY = ("sb3", "torch", "ray", "rllib", "minari", "dev")
 DISTIL = "distill cooperative-navigation --iterations 3 --train-budget 20 --valid-budget 20 --episodes 20 --out run"
 # what an extra lets one do, in the folder of a run; Python where there is no command for it
 SMOKE = {
@@ -32,6 +32,7 @@ SMOKE = {
     "docs": 'python -c "import mkdocs, material, mkdocstrings, nbclient, ipykernel"',
     "sb3": 'python -c "import stable_baselines3, sb3_contrib"',
     "torch": 'python -c "import torch"',
+    "ray": 'python -c "import ray"',
     "rllib": 'python -c "import ray.rllib"',
     "minari": 'python -c "import minari"',
     "dev": "python -m pytest --version",
