@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("sb3", "torch", "rllib", "minari", "dev")
+HEAVY = ("sb3", "torch", "ray", "rllib", "minari", "dev")
 DISTIL = "distill cooperative-navigation --iterations 3 --train-budget 20 --valid-budget 20 --episodes 20 --out run"
 # what an extra lets one do, in the folder of a run; Python where there is no command for it
 SMOKE = {
@@ -32,6 +32,7 @@ SMOKE = {
     "docs": 'python -c "import mkdocs, material, mkdocstrings, nbclient, ipykernel"',
     "sb3": 'python -c "import stable_baselines3, sb3_contrib"',
     "torch": 'python -c "import torch"',
+    "ray": 'python -c "import ray"',
     "rllib": 'python -c "import ray.rllib"',
     "minari": 'python -c "import minari"',
     "dev": "python -m pytest --version",
@@ -56,43 +57,34 @@ def main() -> int:
         subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder, str(ROOT)], check=True)
         (wheel,) = Path(folder).glob("*.whl")
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
-        failed = [name for name in chosen if not tried(uv, wheel, name)]
+        failed = [name for name in chosen if not tried(uv, wheel, name, Path(folder))]
     return 1 if failed else 0
 
 
-def tried(uv: str, wheel: Path, extra: str) -> bool:
-    """Install into an empty environment and run the smoke command; print how that went."""
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        programs = Path(folder) / "venv" / "bin"
-        # nothing of this checkout or of this environment may be found
-        hidden = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
-        environment = {key: value for key, value in os.environ.items() if key not in hidden}
-        environment |= {"PATH": f"{programs}:/usr/bin:/bin", "XDG_CACHE_HOME": f"{folder}/cache"}
-        steps = [
-            [uv, "venv", "--quiet", "--python", sys.executable, f"{folder}/venv"],
-            [
-                uv,
-                "pip",
-                "install",
-                "--quiet",
-                "--python",
-                str(programs / "python"),
-                f"{wheel}[{extra}]" if extra else str(wheel),
-            ],
-            ["sh", "-c", f"hydraviper {DISTIL}"],
-            ["sh", "-c", SMOKE[extra] if SMOKE[extra].startswith("python ") else f"hydraviper {SMOKE[extra]}"],
-        ]
-        for step in steps:
-            own = environment if step[0] != uv else dict(os.environ)
-            done = subprocess.run(step, cwd=folder, env=own, capture_output=True, text=True)
-            if done.returncode not in (ALLOWED.get(extra, (0,)) if step is steps[-1] else (0,)):
-                print(
-                    f"FAILED {extra or 'alone'}: {' '.join(step)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}",
-                    flush=True,
-                )
-                return False
-        size = sum(path.stat().st_size for path in (Path(folder) / "venv").rglob("*") if path.is_file()) / 1e6
+def tried(uv: str, wheel: Path, extra: str, folder: Path) -> bool:
+    """Install into an empty environment and run the smoke command in a run's folder; print how that went.
+
+    All environments lie at the same place, one after the other, so that kernels are compiled once.
+    """
+    start, programs = time.monotonic(), folder / "venv" / "bin"
+    hidden = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")  # nothing of this checkout or of its environment may be found
+    own = {key: value for key, value in os.environ.items() if key not in hidden}
+    inside = own | {"PATH": f"{programs}:/usr/bin:/bin", "XDG_CACHE_HOME": f"{folder}/cache"}
+    smoke = SMOKE[extra] if SMOKE[extra].startswith("python ") else f"hydraviper {SMOKE[extra]}"
+    what = f"{wheel}[{extra}]" if extra else str(wheel)
+    steps = [
+        ([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder / "venv")], own),
+        ([uv, "pip", "install", "--quiet", "--python", str(programs / "python"), what], own),
+        *([] if (folder / "run").exists() else [(["sh", "-c", f"hydraviper {DISTIL}"], inside)]),
+        (["sh", "-c", smoke], inside),
+    ]
+    for number, (step, environment) in enumerate(steps, 1):
+        done = subprocess.run(step, cwd=folder, env=environment, capture_output=True, text=True)
+        if done.returncode not in (ALLOWED.get(extra, (0,)) if number == len(steps) else (0,)):
+            printed = f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
+            print(f"FAILED {extra or 'alone'}: {' '.join(step)}\n{printed}", flush=True)
+            return False
+    size = sum(path.stat().st_size for path in (folder / "venv").rglob("*") if path.is_file()) / 1e6
     print(f"ok {extra or 'alone'}: {size:,.0f} MB, {time.monotonic() - start:.0f} s", flush=True)
     return True
 

@@ -54,9 +54,9 @@ def measured(name, seeds, episodes, iterations):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--episodes", type=int, default=5000)
-    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--episodes", type=int, default=2000)
+    parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--out", type=Path)
     call = parser.parse_args()
     rows = []
