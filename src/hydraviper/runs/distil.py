@@ -18,6 +18,7 @@ from hydraviper.engines.remembered import QUICK, PiecewiseEngine, RememberedEngi
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
 from hydraviper.experts.worth import AnyExpert
+from hydraviper.expressions.features import features_of
 from hydraviper.ledger import Ledger
 from hydraviper.logs import Log
 from hydraviper.profile import Profile
@@ -70,6 +71,7 @@ class Plan:
     def __post_init__(self) -> None:
         if self.price not in PRICES:
             raise InputError(f"--price {self.price!r} is unknown: choose one of {', '.join(PRICES)}.")
+        features_of(self.game, self.settings.features)  # refuses what cannot be read, before anything is played
 
     @property
     def recipe(self) -> Recipe:
