@@ -46,6 +46,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("extras", nargs="*", help="default: all but " + ", ".join(HEAVY))
     parser.add_argument("--uv", default=shutil.which("uv"), help="the program uv")
+    parser.add_argument("--run", type=Path, help="a run of cooperative navigation to use, instead of distilling one")
     call = parser.parse_args()
     if missing := set(extras) ^ (set(SMOKE) - {""}):
         parser.error(f"SMOKE and the extras of pyproject.toml differ: {', '.join(sorted(missing))}")
@@ -57,6 +58,8 @@ def main() -> int:
         subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder, str(ROOT)], check=True)
         (wheel,) = Path(folder).glob("*.whl")
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
+        if call.run is not None:
+            shutil.copytree(call.run, Path(folder) / "run")
         failed = [name for name in chosen if not tried(uv, wheel, name, Path(folder))]
     return 1 if failed else 0
 
