@@ -25,7 +25,7 @@ SMOKE = {
     "traffic": "map cologne-corridor",
     "verify": "verify run --allow-empty",
     "export": "export run --to onnx --out trees.onnx",
-    "studies": "study table1 --no-run --out study",
+    "studies": "study table1 --games cooperative-navigation --no-run --out study",
     "video": 'python -c "from PIL import Image"',
     "onnx": 'python -c "import onnxruntime"',
     "optimal": 'python -c "from pystreed import STreeDClassifier"',
