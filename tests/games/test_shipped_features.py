@@ -1,4 +1,4 @@
-"""Features that ship: what a hand-made tree of cooperative navigation is worth, and that all can be read."""
+"""The features that ship for games: what a hand-made tree is worth, and that they can be read."""
 
 import numpy as np
 import pytest

@@ -351,3 +351,13 @@ def test_a_rule_that_assigns_landmarks_becomes_a_tree():
     assert score["rule"] > score["expert"]
     assert score["tree"] > score["expert"]
     assert all(tree.depth <= 4 for tree in trees.values())
+
+
+@pytest.mark.parametrize(("features", "count"), [("plain", 0), ("derived", 0), ("shipped", 3)])
+def test_trees_with_features_of_people_are_chosen_against_several_adversaries(features, count):
+    game, expert, trees, _ = team_of("physical-deception")
+    state = search_state(
+        game, expert, trees, hydraviper.LocalEngine(lambda: game), RefineSettings(rollouts=100, features=features)
+    )
+    assert len(state.adversaries) == count
+    assert all(set(one).isdisjoint(state.team) for one in state.adversaries)

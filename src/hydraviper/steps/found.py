@@ -105,15 +105,19 @@ class _Trial:
         return [candidates[k] for k in np.argsort(-worth, kind="stable") if worth[k] > 0]
 
     def unlike(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
-        """The candidates without those that say nearly the same as one before them."""
+        """The candidates without those that say nearly the same as one before them; of such, the shortest."""
         kept: list[_Candidate] = []
         columns: list[np.ndarray] = []
         for one in candidates:
             column = self._columns[one].features[:, 0].astype(np.float64)
             column = (column - column.mean()) / (column.std() or 1.0)
-            if all(abs(float(column @ other)) < ALIKE * len(column) for other in columns):
+            alike = (k for k, other in enumerate(columns) if abs(float(column @ other)) >= ALIKE * len(column))
+            place = next(alike, None)
+            if place is None:
                 kept.append(one)
                 columns.append(column)
+            elif one.parts < kept[place].parts:
+                kept[place], columns[place] = one, column
         return kept
 
     def _brought(self, candidates: Sequence[_Candidate], depth: int) -> np.ndarray:
