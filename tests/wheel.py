@@ -19,7 +19,7 @@ HEAVY = ("sb3", "torch", "ray", "rllib", "minari", "dev")
 DISTIL = "distill cooperative-navigation --iterations 3 --train-budget 20 --valid-budget 20 --episodes 20 --out run"
 # what an extra lets one do, in the folder of a run; Python where there is no command for it
 SMOKE = {
-    "": "show run --agent agent-0",
+    "alone": "show run --agent agent-0",
     "games": "python -c \"import hydraviper; hydraviper.make('gymnasium:CartPole-v1')\"",
     "train": "train cooperative-navigation --episodes 200 --out expert.safetensors",
     "traffic": "map cologne-corridor",
@@ -48,11 +48,11 @@ def main() -> int:
     parser.add_argument("--uv", default=shutil.which("uv"), help="the program uv")
     parser.add_argument("--run", type=Path, help="a run of cooperative navigation to use, instead of distilling one")
     call = parser.parse_args()
-    if missing := set(extras) ^ (set(SMOKE) - {""}):
+    if missing := set(extras) ^ (set(SMOKE) - {"alone"}):
         parser.error(f"SMOKE and the extras of pyproject.toml differ: {', '.join(sorted(missing))}")
-    if unknown := set(call.extras) - set(extras):
-        parser.error(f"there is no extra {', '.join(sorted(unknown))}: choose among {', '.join(extras)}")
-    chosen = call.extras or ["", *(name for name in extras if name not in HEAVY)]
+    if unknown := set(call.extras) - set(SMOKE):
+        parser.error(f"there is no extra {', '.join(sorted(unknown))}: choose among {', '.join(SMOKE)}")
+    chosen = call.extras or ["alone", *(name for name in extras if name not in HEAVY)]
     uv = str(Path(call.uv).absolute())
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder, str(ROOT)], check=True)
@@ -74,7 +74,7 @@ def tried(uv: str, wheel: Path, extra: str, folder: Path) -> bool:
     own = {key: value for key, value in os.environ.items() if key not in hidden}
     inside = own | {"PATH": f"{programs}:/usr/bin:/bin", "XDG_CACHE_HOME": f"{folder}/cache"}
     smoke = SMOKE[extra] if SMOKE[extra].startswith("python ") else f"hydraviper {SMOKE[extra]}"
-    what = f"{wheel}[{extra}]" if extra else str(wheel)
+    what = f"{wheel}[{extra}]" if extra != "alone" else str(wheel)
     steps = [
         ([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder / "venv")], own),
         ([uv, "pip", "install", "--quiet", "--python", str(programs / "python"), what], own),
@@ -85,10 +85,10 @@ def tried(uv: str, wheel: Path, extra: str, folder: Path) -> bool:
         done = subprocess.run(step, cwd=folder, env=environment, capture_output=True, text=True)
         if done.returncode not in (ALLOWED.get(extra, (0,)) if number == len(steps) else (0,)):
             printed = f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
-            print(f"FAILED {extra or 'alone'}: {' '.join(step)}\n{printed}", flush=True)
+            print(f"FAILED {extra}: {' '.join(step)}\n{printed}", flush=True)
             return False
     size = sum(path.stat().st_size for path in (folder / "venv").rglob("*") if path.is_file()) / 1e6
-    print(f"ok {extra or 'alone'}: {size:,.0f} MB, {time.monotonic() - start:.0f} s", flush=True)
+    print(f"ok {extra}: {size:,.0f} MB, {time.monotonic() - start:.0f} s", flush=True)
     return True
 
 
