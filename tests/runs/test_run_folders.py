@@ -313,7 +313,7 @@ def test_a_path_from_a_file_is_opened_only_if_the_user_knows_it(call, run, monke
         opened.append(file)
         return hydraviper.make(GAME)
 
-    monkeypatch.setitem(hydraviper.games.catalogue.FAMILIES, "traffic", make)
+    monkeypatch.setitem(hydraviper.games.catalogue.MAKERS, "traffic", make)
     document = json.loads(Path("run/trees.json").read_text())
     network = Path("street.sumocfg").resolve()
     cut = ["edit", "--agent", "agent-1", "--node", 0, "--cut"]

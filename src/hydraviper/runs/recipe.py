@@ -1,6 +1,7 @@
 """settings.json, the recipe of a run, and the folder that is claimed for it."""
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -88,7 +89,7 @@ def claimed(recipe: Recipe, folder: Path | None) -> Iterator[Path]:
 
 def is_begun(folder: Path | None) -> bool:
     """Tell whether a run was begun in a folder, so that `claimed` would go on with it."""
-    return folder is not None and (folder / "settings.json").is_file()
+    return folder is not None and os.path.isfile(folder / "settings.json")  # takes names of any length
 
 
 def rewrite(folder: Path, recipe: Recipe) -> None:
