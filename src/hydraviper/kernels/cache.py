@@ -1,8 +1,18 @@
-"""A place for compiled kernels, also where neither the package's folder nor the user's own can be written."""
+"""A place for compiled kernels, also where neither the package's folder nor the user's own can be written.
 
+Numba compiles a kernel again when its own file has changed, but not when a kernel that it calls has, in another file.
+Such a kernel would read memory as it was laid out before. So when any file with kernels has changed, all are compiled
+again.
+"""
+
+import hashlib
+import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
+
+SOURCES = "sources.json"  # in __pycache__ beside this file: what the kernels were compiled from
 
 note: str | None = None  # what a user should know: that kernels have to be compiled anew
 
@@ -12,6 +22,8 @@ def ensure() -> None:
     global note
     beside, chosen = Path(__file__).parent / "__pycache__", os.environ.get("NUMBA_CACHE_DIR")
     if os.access(beside, os.W_OK):  # as nearly always
+        with suppress(OSError):  # a file that somebody replaces meanwhile
+            forget_stale(Path(__file__).parents[1], beside / SOURCES)
         return
     import tempfile
 
@@ -31,6 +43,35 @@ def ensure() -> None:
             f"kernels are compiled anew, which takes up to a minute, and kept in {folder}: neither the package's "
             "folder nor your cache folder can be written (NUMBA_CACHE_DIR names another place)."
         )
+
+
+def forget_stale(package: Path, record: Path) -> bool:
+    """Remove compiled kernels if a file with kernels is not as it was recorded; tell whether one was not."""
+    try:
+        found = json.loads(record.read_bytes())
+        before = {name: entry for name, entry in found.items() if len(entry) == 3}
+    except (OSError, ValueError, AttributeError, TypeError):
+        before = {}
+    now = {}
+    for path in sorted(package.rglob("*.py")):
+        about, name = path.stat(), str(path.relative_to(package))
+        stamp = [about.st_size, about.st_mtime_ns]
+        if before.get(name, [])[:2] == stamp:
+            now[name] = before[name]  # not read again
+        else:
+            source = path.read_bytes()
+            now[name] = [*stamp, hashlib.sha256(source).hexdigest() if b"njit" in source else ""]
+    if now == before:
+        return False
+    kernels = [{name: entry[2] for name, entry in one.items() if entry[2]} for one in (before, now)]
+    stale = kernels[0] != kernels[1]
+    if stale:
+        for compiled in package.rglob("__pycache__/*.nb[ic]"):
+            compiled.unlink(missing_ok=True)
+    scratch = record.with_name(f"{SOURCES}.{os.getpid()}")
+    scratch.write_text(json.dumps(now))
+    scratch.replace(record)
+    return stale
 
 
 def _can_hold(folder: Path) -> bool:
