@@ -171,10 +171,10 @@ def _add_values(worth, values, weights, mixed, active, unsure, mix, upto, square
 
 @nb.njit(cache=True, nogil=True)
 def _least(worth, joints):
-    """The least of the first numbers; what is not a number counts as less."""
+    """The least of the first numbers; not a number if one of them is none."""
     worst = worth[0]
     for j in range(1, joints):
-        if not worth[j] >= worst:
+        if worth[j] < worst or worth[j] != worth[j]:
             worst = worth[j]
     return worst
 
