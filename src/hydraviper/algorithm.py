@@ -95,6 +95,7 @@ def distill(
     progress("selected", 1, 1)
     best = {i: tree for own, choice in zip(students, choices, strict=True) for i, tree in own[choice.chosen].items()}
     _note_unspent(ledger, settings)
+    affordable.tell_gaps(task, datasets)
     result = Distilled(game, Profile(expert, best), teams, choices, ledger, settings, variant.name)  # 15
     return result if settings.refine_seconds == 0 else _refined(task, result, students, progress)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hydraviper
+from hydraviper.experts import networks
 from hydraviper.experts.enumeration import worst_team_q
 from hydraviper.experts.networks import Network
 from hydraviper.kernels import networks as kernels
@@ -80,6 +81,27 @@ def test_critics_of_any_width_and_teams_of_any_size(widths):
 def critic(draws, inputs, first, second):
     shapes = [(inputs, first), (first,), (first, second), (second,), (second, 1), (1,)]
     return Network(tuple(draws.normal(size=shape).astype(np.float32) for shape in shapes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nodes", [1, 7, 40, 2_000])
+def test_branch_and_bound_never_claims_too_much(monkeypatch, nodes):
+    """What it finds is a joint action's value, no lower one lies beyond its gap, and with time it finds the worst."""
+    monkeypatch.setattr(networks, "NODES", nodes)
+    monkeypatch.setattr(networks, "TOLERANCE", 0.0)
+    crowd, draws = hydraviper.make("cooperative-navigation:agents=4"), np.random.default_rng(6)
+    for seed in range(3):
+        expert = random_expert(crowd, seed=seed, hidden=12)
+        observations = [draws.normal(size=(12, len(agent.features))).astype(np.float32) for agent in crowd.agents]
+        actions = expert.act(observations)
+        for team in ((0, 1, 2, 3), (2, 0)):
+            worst = worst_team_q(expert.q, observations, actions, team, None, expert.action_counts)
+            found, gaps = expert.search_worst_team_q(observations, actions, team)
+            assert (found >= worst - 1e-3).all()
+            assert (found - gaps <= worst + 1e-3).all()
+            if nodes == 2_000:
+                np.testing.assert_allclose(found, worst, rtol=1e-4, atol=1e-3)
+                np.testing.assert_allclose(gaps, 0, atol=1e-6)
 
 
 def test_a_value_that_is_not_a_number_is_not_lost(scene):

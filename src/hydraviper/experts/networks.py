@@ -9,13 +9,15 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from hydraviper.data import InputError, Observations, Team
+from hydraviper.kernels import bounding
 from hydraviper.kernels import joint as joint_kernels
 from hydraviper.kernels import networks as kernels
 from hydraviper.kernels.sums import LANES
 from hydraviper.protocols import Policy, SeededPolicy
 
 BLOCK = 256  # samples per piece of work; no sample's result depends on it
-MOST_JOINT_ACTIONS = 1_000_000  # of a team, to look for the worst one
+MOST_JOINT_ACTIONS = 1_000_000  # of a team, to try them all
+NODES, TOLERANCE = 60, 0.01  # of branch and bound: looks per sample, and the gap, relative, that is small enough
 
 Layers = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -79,22 +81,31 @@ class JointValues:
         self: HasCritics, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
     ) -> np.ndarray:
         """The least mean value to the judges over the team's joint actions, [B]."""
-        judges = team if judges is None else judges
-        counts = np.array([self.action_counts[i] for i in team])
-        joint_actions = math.prod(counts.tolist())
-        if joint_actions > MOST_JOINT_ACTIONS:
+        stacked, given = _prepared(self, team, judges)
+        if (joint_actions := math.prod(given[2].tolist())) > MOST_JOINT_ACTIONS:
             raise InputError(f"a team of {len(team)} has {joint_actions:,} joint actions: split it with --teams.")
-        members, offsets = np.array(team), _offsets(self)
-        stacked = _stacked([self.critics[judge] for judge in judges])
-        out = np.empty(len(actions), np.float32)
+        found = np.empty(len(actions), np.float32)
 
         def one(start: int) -> None:
-            rows = slice(start, start + BLOCK)
-            joint = np.concatenate([seen[rows] for seen in observations], axis=1)
-            joint_kernels.worst_values(joint, actions[rows], offsets, members, counts, *stacked, out[rows])
+            joint, played, rows = _block(observations, actions, start)
+            joint_kernels.worst_values(joint, played, *given, *stacked, found[rows])
 
         _each(self.workers, one, range(0, len(actions), BLOCK))
-        return out.astype(np.float64) / len(judges)
+        return found.astype(np.float64) / len(stacked[0])
+
+    def search_worst_team_q(
+        self: HasCritics, observations: Observations, actions: np.ndarray, team: Team
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The least mean value to a team that branch and bound finds, [B], and how much lower one may be, [B]."""
+        stacked, given = _prepared(self, team, team)
+        found, gaps = np.empty(len(actions)), np.empty(len(actions))
+
+        def one(start: int) -> None:
+            joint, played, rows = _block(observations, actions, start)
+            bounding.worst_bounded(joint, played, *given, *stacked, NODES, TOLERANCE, found[rows], gaps[rows])
+
+        _each(self.workers, one, range(0, len(actions), BLOCK))
+        return found / len(team), gaps / len(team)
 
 
 @dataclass(frozen=True)
@@ -150,6 +161,21 @@ def _offsets(expert: HasCritics) -> np.ndarray:
     """Where each agent's actions begin in a critic's first layer, [N]."""
     counts = np.array(expert.action_counts)
     return sum(expert.observation_sizes) + np.cumsum(counts) - counts
+
+
+def _prepared(
+    expert: HasCritics, team: Team, judges: Team | None
+) -> tuple[Layers, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The judges' critics, stacked; where agents' actions begin, the members, and how many actions each has."""
+    counts = np.array([expert.action_counts[i] for i in team])
+    critics = _stacked([expert.critics[judge] for judge in (team if judges is None else judges)])
+    return critics, (_offsets(expert), np.array(team), counts)
+
+
+def _block(observations: Observations, actions: np.ndarray, start: int) -> tuple[np.ndarray, np.ndarray, slice]:
+    """A piece of work: everybody's observations side by side, the actions, and which rows it is."""
+    rows = slice(start, start + BLOCK)
+    return np.concatenate([seen[rows] for seen in observations], axis=1), actions[rows], rows
 
 
 def _stacked(networks: Sequence[Network]) -> Layers:
