@@ -43,7 +43,7 @@ def tell_gaps(task: Task, datasets: Sequence[Dataset]) -> None:
         if searched := dataset.scratch.get("weights and gaps"):
             weights, gaps = (np.concatenate(column) for column in zip(*searched, strict=True))
             task.ledger.note(
-                f"A team of {len(dataset.team)} has too many joint actions to try all, so the worst was searched for by "
+                f"A team of {len(dataset.team)} has too many joint actions to try all, so the worst was searched by "
                 "branch and bound: "
                 f"weights are {weights.mean():.3g} on average and could be {gaps.mean():.3g} larger at most."
             )
