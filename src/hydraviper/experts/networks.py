@@ -19,7 +19,7 @@ from hydraviper.protocols import Policy, SeededPolicy
 BLOCK = 256  # samples per piece of work; no sample's result depends on it
 MOST_JOINT_ACTIONS = 1_000_000  # of a team, to try them all
 MOST_ENTRIES, BLOCK_ENTRIES = 65_536, 4_000_000  # of a sum in message passing: for one sample, and at once
-NODES, TOLERANCE = 60, 0.01  # of branch and bound: looks per sample, and the gap, relative, that is small enough
+NODES, TOLERANCE = 24, 0.01  # of branch and bound: looks per sample, and the gap, relative, that is small enough
 
 Layers = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
