@@ -6,9 +6,11 @@ from functools import wraps
 from typing import Any
 from urllib.parse import quote
 
-from nicegui import run, ui
+from nicegui import run as background
+from nicegui import ui
 
-from hydraviper import InputError, JobError
+from hydraviper import InputError, JobError, Run
+from hydraviper.studio.shelf import Shelf
 
 VIEWS = {"trees": "Trees", "replay": "Replay", "questions": "Questions", "correct": "Correct"}  # of a run
 
@@ -79,6 +81,19 @@ def page(title: str, name: str | None = None, view: str | None = None) -> Iterat
         yield
 
 
+@contextmanager
+def run_page(shelf: Shelf, name: str, view: str) -> Iterator[Run | None]:
+    """A page about a run's trees; without trees it says why, and the caller gets None."""
+    with page(f"{name}: {VIEWS[view].lower()}", name, view):
+        try:
+            run = shelf.open(name)
+        except InputError as error:
+            text(str(error)).props('role="alert"')
+            ui.link("Follow this run", address(name, "follow"))
+            run = None
+        yield run
+
+
 def heading(words: str, level: int = 2) -> ui.element:
     """A heading that screen readers find."""
     return text(words, f"h{level}")
@@ -134,4 +149,4 @@ def safely(act: Callable[..., Any]) -> Callable[..., Any]:
 
 async def away(function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
     """Work that takes a while, in a thread, so that the page stays awake."""
-    return await run.io_bound(function, *arguments, **more)
+    return await background.io_bound(function, *arguments, **more)

@@ -18,7 +18,7 @@ def serve(folder: Path, port: int = 8050, browser: bool = True) -> None:
             "the studio needs the package nicegui, which is not installed: run pip install 'hydraviper[studio]'."
         ) from None
     from hydraviper.studio.guard import Guard
-    from hydraviper.studio.pages import compare, follow, new, runs, trees
+    from hydraviper.studio.pages import compare, correct, follow, new, questions, replay, runs, trees
 
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: pass a folder of runs.")
@@ -26,7 +26,7 @@ def serve(folder: Path, port: int = 8050, browser: bool = True) -> None:
         raise InputError(f"{folder} does not exist: pass a folder of runs, or make one by `hydraviper distill`.")
     _check_port(port)
     shelf = Shelf(folder)
-    for module in (runs, compare, new, follow, trees):
+    for module in (runs, compare, new, follow, trees, replay, questions, correct):
         module.add(shelf)
     app.add_middleware(Guard, port=port)
     ui.run(

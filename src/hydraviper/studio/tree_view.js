@@ -10,14 +10,13 @@ export default {
       <div class="tree-paper" ref="paper" v-html="svg" @click="click" @keydown="key"></div>
     </div>`,
   props: { svg: String, label: String, lit: Array, marked: Array, selected: Number, found: Array },
-  data() { return { scale: 0 }; },
+  data() { return { scale: 0, now: this.given() }; },
   mounted() { this.prepare(); },
   updated() { this.prepare(); },
-  watch: {
-    lit() { this.show(); }, marked() { this.show(); }, selected() { this.show(); }, found() { this.show(); },
-    svg() { this.$nextTick(this.prepare); },
-  },
+  watch: { svg() { this.now = this.given(); this.$nextTick(this.prepare); } },
   methods: {
+    given() { return { lit: this.lit, marked: this.marked, found: this.found, selected: this.selected }; },
+    change(parts) { Object.assign(this.now, parts); this.show(); },  // without sending the drawing again
     prepare() {
       const svg = this.$refs.paper.querySelector("svg");
       if (!svg) { return; }
@@ -33,15 +32,15 @@ export default {
       this.show();
     },
     show() {
-      const lit = new Set(this.lit || []), marked = new Set(this.marked || []), found = new Set(this.found || []);
+      const lit = new Set(this.now.lit), marked = new Set(this.now.marked), found = new Set(this.now.found);
       this.$refs.paper.classList.toggle("lighting", lit.size > 0);
       this.$refs.paper.querySelectorAll("[data-node]").forEach((part) => {
         const node = Number(part.dataset.node), is_node = part.classList.contains("node");
         part.classList.toggle("lit", lit.has(node));
         part.classList.toggle("marked", is_node && marked.has(node));
         part.classList.toggle("found", is_node && found.has(node));
-        part.classList.toggle("selected", is_node && node === this.selected);
-        if (is_node) { part.setAttribute("aria-pressed", node === this.selected ? "true" : "false"); }
+        part.classList.toggle("selected", is_node && node === this.now.selected);
+        if (is_node) { part.setAttribute("aria-pressed", node === this.now.selected ? "true" : "false"); }
       });
     },
     size() {

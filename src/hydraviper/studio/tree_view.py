@@ -31,8 +31,15 @@ class TreeView(Element, component="tree_view.js"):
         if chosen is not None:
             self.on("node", lambda event: chosen(int(event.args)))
 
-    def show(self, **parts: Collection[int] | int | str) -> None:
-        """Change what is shown: `svg`, or the nodes that are `lit`, `marked`, `found` or `selected`."""
-        for name, value in parts.items():
-            self._props[name] = value if isinstance(value, int | str) else sorted(value)
+    def show(self, **parts: Collection[int] | int) -> None:
+        """Change which nodes are `lit`, `marked`, `found` or `selected`; the drawing is not sent again."""
+        told = {name: value if isinstance(value, int) else sorted(value) for name, value in parts.items()}
+        self._props |= told
+        if self.client.has_socket_connection:
+            self.run_method("change", told)
+
+    def draw(self, svg: str, **parts: Collection[int] | int) -> None:
+        """Show another drawing."""
+        self._props |= {"svg": svg, "lit": [], "marked": [], "found": [], "selected": -1}
+        self.show(**parts)
         self.update()

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from nicegui import ui
 
-from hydraviper import InputError, Run, Tree
+from hydraviper import Run, Tree
 from hydraviper.runs import nodes
 from hydraviper.runs.draw import drawn
 from hydraviper.runs.nodes import NodeFacts, Samples
-from hydraviper.studio.frame import Words, away, button, page, safely, text
+from hydraviper.studio.frame import Words, away, button, run_page, safely, text
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView
 
@@ -18,13 +18,9 @@ def add(shelf: Shelf) -> None:
 
     @ui.page("/run/{name}/trees")
     def trees(name: str) -> None:
-        with page(name, name, "trees"):
-            try:
-                run = shelf.open(name)
-            except InputError as error:
-                text(str(error)).props('role="alert"')
-                return
-            _Trees(shelf, name, run)
+        with run_page(shelf, name, "trees") as run:
+            if run is not None:
+                _Trees(shelf, name, run)
 
 
 class _Trees:
