@@ -20,7 +20,7 @@ body.body--dark { --ink: #eceff3; --soft: #b6bfca; --line: #4a525d; --ground: #1
   --accent: #8cc8f5; }
 body { background: var(--ground); color: var(--ink); }
 .nicegui-content { padding: 0; }
-main { width: 100%; max-width: 1500px; margin: 0 auto; padding: 16px 24px 48px; }
+#content { width: 100%; max-width: 1500px; margin: 0 auto; padding: 16px 24px 48px; }
 h1 { font-size: 26px; line-height: 1.25; font-weight: 700; margin: 4px 0 8px; }
 h2 { font-size: 19px; line-height: 1.3; font-weight: 600; margin: 16px 0 6px; } caption { white-space: nowrap; }
 p { margin: 4px 0; } .q-select, .q-input { min-width: 220px; }
@@ -76,7 +76,7 @@ def page(title: str, name: str | None = None, view: str | None = None) -> Iterat
                 ui.link(words, address(name or "", one)).props('aria-current="page"' if one == view else "")
         ui.element("div").style("flex: 1")
         button("Light / dark", js="studioTurn()")
-    with ui.element("main").props('id=content tabindex="-1"'):
+    with ui.element("div").props('id=content tabindex="-1"'):  # Quasar's page around it is the landmark `main`
         heading(title, 1)
         yield
 

@@ -38,7 +38,9 @@ class _Correction:
             self.agent = ui.select(agents, label="Agent", value=agents[0], on_change=lambda e: self.draw())
             button("Undo the last edit", safely(self.undo))
             self.into = ui.select({"here": "this run", "new": "a new run"}, label="Apply edits to", value="here")
-        self.outcome = Words("p", "").classes("panel").props('role="status"')
+        self.outcome = (
+            Words("p", "Choose a node, change it, and see what that costs.").classes("panel").props('role="status"')
+        )
         with ui.element("div").style(
             "display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr) minmax(300px, 380px)"
         ):
