@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import hydraviper
-from hydraviper.runs import following, nodes
+from hydraviper.runs import following, listing, nodes, starting
 from hydraviper.runs.episodes import episode
 from hydraviper.runs.folder import held
-from hydraviper.runs.following import FINISHED, STOPPED, NewRun
+from hydraviper.runs.following import FINISHED, STOPPED
+from hydraviper.runs.starting import NewRun
 from hydraviper.trees.derived import extend
 
 SMALL = ("--iterations", 4, "--train-budget", 20, "--valid-budget", 20, "--episodes", 20, "--workers", 1)
@@ -70,12 +71,12 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_trees(call, tmp_path):
     (folder / "settings.json").write_bytes((tmp_path / "whole" / "settings.json").read_bytes())
     (folder / "progress.json").write_text('{"pid": 0, "episodes": 20, "price": "none"}')
     assert following.status(folder).state == STOPPED
-    words = following.again(folder).call(folder)
+    words = starting.again(folder).call(folder)
     assert call(*words, "--workers", 1)[0] == 0
     first, second = (json.loads((tmp_path / name / "trees.json").read_text()) for name in ("whole", "half"))
     assert first == second
     with pytest.raises(hydraviper.InputError, match="finished run"):
-        following.again(folder)
+        starting.again(folder)
 
 
 def test_words_of_a_new_run_are_those_of_the_command_line(tmp_path):
@@ -92,7 +93,7 @@ def test_status_of_a_finished_run(run):
     assert (status.state, status.iteration, status.iterations) == (FINISHED, 6, 6)
     assert status.rollouts == sum(line.rollouts for line in following.read_ledger(run.folder))
     assert status.scores[0] is not None
-    assert following.listed(run.folder).state == FINISHED
+    assert listing.listed(run.folder).state == FINISHED
 
 
 def test_the_samples_of_a_node_are_those_whose_path_passes_it(run):

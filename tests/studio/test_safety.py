@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from hydraviper import InputError
-from hydraviper.runs.following import NewRun
+from hydraviper.runs.starting import NewRun
 from hydraviper.studio.guard import Guard
 from hydraviper.studio.shelf import Shelf
 

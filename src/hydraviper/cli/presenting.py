@@ -12,7 +12,7 @@ from hydraviper.cli.common import out
 from hydraviper.cli.options import number
 from hydraviper.data import InputError
 from hydraviper.records import encode
-from hydraviper.runs.following import list_runs
+from hydraviper.runs.listing import list_runs
 from hydraviper.settings import PORT
 
 Folder = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="A folder of runs.")]

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hydraviper import InputError, Run, load_run
-from hydraviper.runs import following
+from hydraviper.runs import following, listing, starting
 from hydraviper.runs.folder import plain
-from hydraviper.runs.following import Listed, NewRun, Started, Status
+from hydraviper.runs.following import Status
+from hydraviper.runs.listing import Listed
+from hydraviper.runs.starting import NewRun, Started
 
 
 class Shelf:
@@ -30,14 +32,14 @@ class Shelf:
     def runs(self) -> list[Listed]:
         """All runs, the newest first; only those whose files have changed are read again."""
         places = [path for path in self.folder.iterdir() if path.is_dir() and not path.is_symlink()]
-        found = [self._remembered(path) for path in places if following.is_run(path)]
+        found = [self._remembered(path) for path in places if listing.is_run(path)]
         return sorted(found, key=lambda run: (-run.changed, run.name))
 
     def _remembered(self, path: Path) -> Listed:
         mark = _mark(path)
         known = self._listed.get(path.name)
         if known is None or known[0] != mark or known[1].state == following.RUNNING:
-            known = mark, following.listed(path)
+            known = mark, listing.listed(path)
             self._listed[path.name] = known
         return known[1]
 
@@ -71,11 +73,11 @@ class Shelf:
 
     def go_on(self, name: str) -> str:
         """Go on with a run that was stopped."""
-        return self._start(following.again(self.path(name)), name)
+        return self._start(starting.again(self.path(name)), name)
 
     def _start(self, wish: NewRun, name: str) -> str:
         log = Path(tempfile.mkdtemp(prefix="hydraviper-studio-")) / "said.txt"
-        self._started[name] = following.start(wish, self.path(name), log)
+        self._started[name] = starting.start(wish, self.path(name), log)
         return name
 
     def stop(self, name: str) -> None:

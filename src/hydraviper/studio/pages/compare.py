@@ -4,7 +4,7 @@ from typing import Any
 
 from nicegui import ui
 
-from hydraviper.runs.following import Listed
+from hydraviper.runs.listing import Listed
 from hydraviper.studio.frame import address, page, text
 from hydraviper.studio.shelf import Shelf
 

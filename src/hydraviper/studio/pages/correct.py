@@ -6,11 +6,12 @@ from typing import Any
 
 from nicegui import ui
 
-from hydraviper import RefineSettings, Run, Wish, edit, export, refine, repair
+from hydraviper import RefineSettings, Run, Wish, edit, repair
 from hydraviper.runs import edit as edits
 from hydraviper.runs.draw import drawn
-from hydraviper.runs.export import FORMATS
+from hydraviper.runs.export import FORMATS, export
 from hydraviper.runs.folder import numbered
+from hydraviper.runs.refine import refine
 from hydraviper.studio.frame import Words, address, away, button, run_page, safely, tell, text
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView

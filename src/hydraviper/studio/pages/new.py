@@ -6,7 +6,7 @@ from typing import Any
 from nicegui import ui
 
 from hydraviper import InputError
-from hydraviper.runs.following import NewRun, choices
+from hydraviper.runs.starting import NewRun, choices
 from hydraviper.studio.frame import address, button, page, safely, text
 from hydraviper.studio.shelf import Shelf
 

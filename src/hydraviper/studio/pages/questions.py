@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 from nicegui import ui
 
-from hydraviper import Run, explain, verify
+from hydraviper import Run, explain
 from hydraviper.runs import nodes
 from hydraviper.runs.draw import drawn
+from hydraviper.runs.verify import verify
 from hydraviper.studio.frame import Words, away, button, run_page, safely, text
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView

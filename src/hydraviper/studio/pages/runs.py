@@ -5,7 +5,8 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from hydraviper.runs.following import FINISHED, Listed
+from hydraviper.runs.following import FINISHED
+from hydraviper.runs.listing import Listed
 from hydraviper.studio.frame import address, button, page, tell, text
 from hydraviper.studio.shelf import Shelf
 
