@@ -99,9 +99,9 @@ def test_status_of_a_finished_run(run):
 def test_the_samples_of_a_node_are_those_whose_path_passes_it(run):
     agent, tree = run.trees.agents[0], run.trees.trees[0]
     seen = nodes.samples(run, 3)[agent.name]
-    shown = extend(seen.seen, tree.derived)
+    shown = extend(seen, tree.derived)
     for node in range(len(tree)):
-        slowly = [node in tree.path(row) for row in seen.seen]
+        slowly = [node in tree.path(row) for row in seen]
         np.testing.assert_array_equal(nodes.reaching(tree, shown, node), slowly)
         facts = nodes.node_facts(agent, tree, node, seen)
         assert facts.reached == sum(slowly)

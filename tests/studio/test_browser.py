@@ -11,6 +11,7 @@ import pytest
 import hydraviper
 from hydraviper.records import to_json
 from hydraviper.runs.episodes import episode
+from hydraviper.studio.static import write_copy
 
 pytestmark = pytest.mark.slow
 VIEWS = ("/", "/new", "/compare?runs=first,second", "/run/first/trees", "/run/first/replay", "/run/first/questions",
@@ -193,3 +194,26 @@ def test_no_serious_findings_of_accessibility(page, studio, dark):
             if one["impact"] in ("serious", "critical")
         ]
     assert not found
+
+
+def test_a_copy_to_send_plays_an_episode_without_a_server(browser, example, tmp_path):
+    written = write_copy(example.parent, tmp_path / "copy")
+    assert sorted(path.name for path in written) == ["first.html", "index.html"]
+    with pytest.raises(hydraviper.InputError, match="already holds something"):
+        write_copy(example.parent, tmp_path / "copy")
+    run = hydraviper.load_run(example)
+    played = episode(run)
+    asked = []
+    window = browser.new_page()
+    window.on("request", lambda one: asked.append(one.url))
+    window.goto((tmp_path / "copy" / "index.html").as_uri())
+    window.get_by_role("link", name="first").click()
+    for _ in range(3):
+        window.get_by_role("button", name="Step", exact=True).click()
+    wanted = run.trees.trees[1].path(played.seen["agent-1"][3])
+    found = window.locator('figure[data-agent="agent-1"] g.node.lit').evaluate_all(
+        "parts => parts.map((part) => Number(part.dataset.node))"
+    )
+    assert sorted(found) == sorted(wanted)
+    window.close()
+    assert all(url.startswith("file:") for url in asked)

@@ -23,8 +23,18 @@ def studio(
     folder: Folder = Path("runs"),
     port: Annotated[int, number("--port", PORT, "Where the page is, on this machine.")] = 8050,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+    copy: Annotated[
+        Path | None, typer.Option("--export", metavar="DIR", help="Write a read-only copy as static files instead.")
+    ] = None,
 ) -> None:
     """Open a web page to look at runs, question them, correct them and compare them."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder of runs: pass one, or make one by `hydraviper distill`.")
+    if copy is not None:
+        from hydraviper.studio.static import write_copy
+
+        out.print(f"written: {len(write_copy(folder, copy))} pages; open {copy / 'index.html'}", soft_wrap=True)
+        return
     from hydraviper.studio.server import serve
 
     serve(folder, port, browser)

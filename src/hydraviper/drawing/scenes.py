@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hydraviper.drawing.svg import INK, LINE, document, paint, tag, text
+from hydraviper.drawing.svg import INK, LINE, SOFT, document, paint, tag, text
 from hydraviper.geometry import Scene
 
 _SIDE = 420.0  # pixels of a drawing
@@ -23,27 +23,23 @@ def draw_scene(scene: Scene, window: tuple[float, float, float], label: str) -> 
     """Draw a scene; agents are circles in colours of their own, landmarks are squares, a goal has a double edge."""
     left, low, side = window
     scale = _SIDE / side
-    parts = [tag("rect", width=_SIDE, height=_SIDE, fill="#fafbfc", stroke=LINE)]
-    agents = 0
+    parts, names, agents = [tag("rect", width=_SIDE, height=_SIDE, fill="#fafbfc", stroke=LINE)], [], 0
     for mark in sorted(scene.marks, key=lambda mark: mark.kind == "agent"):
         x, y = (mark.position[0] - left) * scale, _SIDE - (mark.position[1] - low) * scale
         size = max(mark.size * scale, 5.0)
         if mark.kind == "agent":
-            look = paint(agents)
+            fill = paint(agents).fill
             agents += 1
-            parts.append(tag("circle", cx=x, cy=y, r=size, fill=look.fill, stroke=INK, stroke_width=1.5))
+            parts.append(tag("circle", cx=x, cy=y, r=size, fill=fill, stroke=INK, stroke_width=1.5))
         else:
-            box = {"x": x - size, "y": y - size, "width": 2 * size, "height": 2 * size}
-            parts.append(tag("rect", **box, fill="#5b6470", stroke=INK))
+            parts.append(_square(x, y, size, fill=SOFT, stroke=INK))
         if mark.kind == "goal":
-            wide = {"x": x - size - 5, "y": y - size - 5, "width": 2 * size + 10, "height": 2 * size + 10}
-            parts.append(tag("rect", **wide, fill="none", stroke=INK, stroke_width=2.5))
-        look = {
-            "font_size": 12,
-            "text_anchor": "middle",
-            "stroke": "#fafbfc",
-            "stroke_width": 3,
-            "paint_order": "stroke",
-        }
-        parts.append(text(x, min(max(y - size - 5, 12.0), _SIDE - 4), mark.name, **look))
-    return document(_SIDE, _SIDE, label, *parts)
+            parts.append(_square(x, y, size + 5, fill="none", stroke=INK, stroke_width=2.5))
+        halo = {"stroke": "#fafbfc", "stroke_width": 3, "paint_order": "stroke"}
+        above = min(max(y - size - 5, 12.0), _SIDE - 4)
+        names.append(text(x, above, mark.name, font_size=12, text_anchor="middle", **halo))
+    return document(_SIDE, _SIDE, label, *parts, *names)
+
+
+def _square(x: float, y: float, half: float, **look: object) -> str:
+    return tag("rect", "", **{"x": x - half, "y": y - half, "width": 2 * half, "height": 2 * half, **look})

@@ -13,9 +13,9 @@ from hydraviper.drawing import film
 from hydraviper.drawing.pictures import image, smaller
 from hydraviper.drawing.scenes import draw_scene, scene_window
 from hydraviper.geometry import Frame, Scene
-from hydraviper.profile import Profile
 from hydraviper.protocols import Game, Policy, offers
 from hydraviper.rollout import play
+from hydraviper.runs.replay import players
 from hydraviper.runs.run import Run, Source, opened
 from hydraviper.seeding import Purpose, rollout_seeds
 
@@ -44,7 +44,7 @@ class Episode:
     seen: Mapping[str, np.ndarray]  # agent -> [T, F]
     paths: Mapping[str, tuple[tuple[int, ...], ...]]  # agent -> per step, the nodes that its tree passes
     actions: Mapping[str, tuple[str, ...]]  # agent -> [T]
-    expert: Mapping[str, tuple[str, ...]]  # agent -> [T] what the expert would have done
+    expert: Mapping[str, tuple[str, ...]]  # agent -> [T] what it would have done; nothing if it is not at hand
     scores: tuple[float, ...]  # [T] what each step adds to the score
     moments: tuple[Moment, ...]  # in the order of the steps
     picture: Callable[[int], str]  # step, 0 to T -> HTML
@@ -56,15 +56,14 @@ class Episode:
 def episode(run: Source, number: int = 0, seed: int = 0) -> Episode:
     """Play an episode of `evaluate` with the trees in charge; episodes count from 0."""
     run = opened(run)
-    game, students, expert = run.game, run.students, run.expert
+    game, students = run.game, run.students
     seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, 1, number)
-    played, picture = _filmed(game, Profile(expert, students), seeds)
+    played, picture = _filmed(game, players(run), seeds)
     seen = played.observations or ()
-    labels = expert.act(seen)
     names = {i: game.agents[i].name for i in students}
     paths = {names[i]: tuple(tuple(tree.path(row)) for row in seen[i]) for i, tree in students.items()}
     actions = {names[i]: _words(game, i, tree.predict(seen[i])) for i, tree in students.items()}
-    wanted = {names[i]: _words(game, i, labels[:, i]) for i in students}
+    wanted = _wanted(run, seen)
     paid = np.zeros((0, len(game.agents))) if played.rewards is None else played.rewards
     scores = game.score.of(paid) - game.score.of(np.zeros((1, paid.shape[1])))
     shown = {names[i]: seen[i] for i in students}
@@ -83,6 +82,15 @@ def episode(run: Source, number: int = 0, seed: int = 0) -> Episode:
     )
 
 
+def _wanted(run: Run, seen: Observations) -> dict[str, tuple[str, ...]]:
+    """What the expert would have done; nothing of a run whose expert is not at hand."""
+    try:
+        labels = run.expert.act(seen)
+    except InputError:
+        return {}
+    return {run.game.agents[i].name: _words(run.game, i, labels[:, i]) for i in run.students}
+
+
 def _words(game: Game, agent: int, actions: np.ndarray) -> tuple[str, ...]:
     return tuple(game.agents[agent].actions[int(action)] for action in actions)
 
@@ -93,8 +101,8 @@ def _words(game: Game, agent: int, actions: np.ndarray) -> tuple[str, ...]:
 def _disagreements(actions: Mapping[str, Sequence[str]], expert: Mapping[str, Sequence[str]]) -> list[Moment]:
     """The steps at which somebody does something else than the expert would."""
     found: dict[int, list[str]] = {}
-    for name, done in actions.items():
-        for step, (mine, better) in enumerate(zip(done, expert[name], strict=True)):
+    for name, wanted in expert.items():
+        for step, (mine, better) in enumerate(zip(actions[name], wanted, strict=True)):
             if mine != better:
                 found.setdefault(step, []).append(f"{name} does {mine}, the expert would do {better}")
     return [Moment(step, "disagree", "; ".join(words)) for step, words in found.items()]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hydraviper.data import Agent
-from hydraviper.profile import Profile
+from hydraviper.rollout import play
+from hydraviper.runs.replay import players
 from hydraviper.runs.run import Run, Source, opened
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.derived import extend
@@ -15,14 +16,6 @@ from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.trees.words import agreement, shares
 
 EPISODES = 40  # that samples are taken from
-
-
-@dataclass(frozen=True)
-class Samples:
-    """What an agent saw in some episodes that the trees played, and what the expert would have done."""
-
-    seen: np.ndarray  # [S, F]
-    expert: np.ndarray  # [S] actions
 
 
 @dataclass(frozen=True)
@@ -50,23 +43,15 @@ class NodeFacts:
     spread: Spread | None = None  # of the feature that it asks for, among those samples
 
 
-def samples(run: Source, episodes: int = EPISODES) -> dict[str, Samples]:
-    """Play episodes of `evaluate` with the trees and keep what each agent saw, with the expert's answers."""
-    from hydraviper.runs.opening import playing
-
+def samples(run: Source, episodes: int = EPISODES) -> dict[str, np.ndarray]:
+    """Play episodes of `evaluate` with the trees; what each agent saw in them, [S, F]."""
     run = opened(run)
-    with playing(run.game, None, 1) as engine:
-        seeds = rollout_seeds(0, Purpose.EVALUATE, 0, episodes)
-        played = engine.play(Profile(run.expert, run.students), seeds, record=True)
-    labels = run.expert.act(played.observations or ())
-    found = {}
-    for i in run.students:
-        rows = played.moments(i)
-        found[run.game.agents[i].name] = Samples((played.observations or ())[i][rows], labels[rows, i])
-    return found
+    seeds = rollout_seeds(0, Purpose.EVALUATE, 0, episodes)
+    played = play(run.game, players(run), seeds, record=True)
+    return {run.game.agents[i].name: (played.observations or ())[i][played.moments(i)] for i in run.students}
 
 
-def node_facts(agent: Agent, tree: Tree, node: int, seen: Samples | None = None, bins: int = 20) -> NodeFacts:
+def node_facts(agent: Agent, tree: Tree, node: int, seen: np.ndarray | None = None, bins: int = 20) -> NodeFacts:
     """What is known of a node; with samples, also how they spread over the feature that it asks for."""
     asked, whole = questions(agent, tree), tree.counts[node].sum()
     question = asked[node]
@@ -81,7 +66,7 @@ def node_facts(agent: Agent, tree: Tree, node: int, seen: Samples | None = None,
     )
     if seen is None:
         return facts
-    shown = extend(seen.seen, tree.derived)
+    shown = extend(seen, tree.derived)
     here = shown[reaching(tree, shown, node)]
     spread = None
     if question is not None and len(here):

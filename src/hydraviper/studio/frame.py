@@ -94,12 +94,12 @@ def run_page(shelf: Shelf, name: str, view: str) -> Iterator[Run | None]:
         yield run
 
 
-def heading(words: str, level: int = 2) -> ui.element:
+def heading(words: str, level: int = 2) -> "Words":
     """A heading that screen readers find."""
     return text(words, f"h{level}")
 
 
-def text(words: str, tag: str = "p", classes: str = "") -> ui.element:
+def text(words: str, tag: str = "p", classes: str = "") -> "Words":
     """Words in an element; markup in them stays words."""
     return Words(tag, words).classes(classes)
 
@@ -117,7 +117,7 @@ class Words(ui.element):
         self.update()
 
 
-def button(words: str, act: Callable[..., Any] | None = None, js: str | None = None) -> ui.element:
+def button(words: str, act: Callable[..., Any] | None = None, js: str | None = None) -> "Words":
     """A button that works with keyboard and screen reader."""
     made = Words("button", words).classes("plain").props('type="button"')
     if js is not None:

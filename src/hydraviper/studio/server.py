@@ -20,10 +20,6 @@ def serve(folder: Path, port: int = 8050, browser: bool = True) -> None:
     from hydraviper.studio.guard import Guard
     from hydraviper.studio.pages import compare, correct, follow, new, questions, replay, runs, trees
 
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: pass a folder of runs.")
-    if not folder.is_dir():
-        raise InputError(f"{folder} does not exist: pass a folder of runs, or make one by `hydraviper distill`.")
     _check_port(port)
     shelf = Shelf(folder)
     for module in (runs, compare, new, follow, trees, replay, questions, correct):

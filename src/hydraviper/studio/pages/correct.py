@@ -99,12 +99,13 @@ class _Correction:
         slider = ui.slider(min=threshold - reach, max=threshold + reach, step=reach / 100, value=threshold)
         slider.props('aria-label="Threshold"')
         slider.on_value_change(lambda e: value.set_value(float(f"{e.value:.6g}")))
-        slider.on("change", safely(lambda: self.attempt(Wish(self.node, threshold=float(value.value)))))
+        slider.on("change", safely(lambda: self.attempt(Wish(self.node, threshold=float(value.value or 0)))))
         asked = ui.select(list(names), label="Feature", value=names[feature], with_input=True)
 
         def wish() -> Wish:
             other = str(asked.value) if asked.value != names[feature] else None
-            moved = float(value.value) if abs(float(value.value) - threshold) > 1e-6 * reach else None
+            now = threshold if value.value is None else float(value.value)
+            moved = now if abs(now - threshold) > 1e-6 * reach else None
             return Wish(self.node, threshold=moved, feature=other)
 
         self._buttons(wish, "question")

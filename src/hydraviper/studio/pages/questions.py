@@ -35,7 +35,7 @@ def add(shelf: Shelf) -> None:
 class _Observation:
     """Sliders for what an agent sees."""
 
-    def __init__(self, run: Run, seen: dict[str, nodes.Samples]) -> None:
+    def __init__(self, run: Run, seen: dict[str, np.ndarray]) -> None:
         self.run, self.seen = run, seen
         agents = [agent.name for agent in run.trees.agents]
         text("What would it do?", "h2")
@@ -55,7 +55,7 @@ class _Observation:
         """Show the sliders and the tree of an agent."""
         name = str(self.agent.value)
         place = self.run.trees.place(name)
-        agent, tree, rows = self.run.trees.agents[place], self.run.trees.trees[place], self.seen[name].seen
+        agent, tree, rows = self.run.trees.agents[place], self.run.trees.trees[place], self.seen[name]
         low, high = rows.min(axis=0), rows.max(axis=0)
         asked = {k for k in tree.feature.tolist() if k >= 0}
         derived = {i for k in asked if k >= len(agent.features) for i in tree.derived[k - len(agent.features)].inputs}
@@ -88,7 +88,7 @@ class _Observation:
             max=whole,
             step=0.01,
             value=self.values[feature],
-            on_change=lambda e: slid(e.value),
+            on_change=lambda e: slid(float(e.value or 0)),
         )
         slider.props(f'aria-label="{feature.replace(chr(34), chr(39))}"')
         moved(self.values[feature])

@@ -60,7 +60,7 @@ class _Replay:
             self.pause = button("Play", self._turn)
             button("Step", lambda: self.go(self.step + 1))
             ui.select(SPEEDS, label="Speed", value=1, on_change=lambda e: self._speed(e.value))
-            self.slider = ui.slider(min=0, max=len(played), value=0, on_change=lambda e: self.go(int(e.value)))
+            self.slider = ui.slider(min=0, max=len(played), value=0, on_change=lambda e: self.go(int(e.value or 0)))
             self.slider.props('aria-label="Step"').style("width: 260px")
             ui.number("Episode", value=played.number, min=0, step=1, on_change=safely(self._other)).style(
                 "width: 110px"
@@ -110,9 +110,10 @@ class _Replay:
             return
         with self.deeds, ui.element("ul").style("padding-left: 18px; list-style: disc"):
             for name in self.views:
-                did, better = self.played.actions[name][self.step], self.played.expert[name][self.step]
-                same = "the expert, too" if did == better else f"the expert would do {better}"
-                Words("li", f"{name} does {did}; {same}")
+                did = self.played.actions[name][self.step]
+                better = self.played.expert[name][self.step] if name in self.played.expert else None
+                same = "; the expert, too" if did == better else f"; the expert would do {better}"
+                Words("li", f"{name} does {did}{same if better is not None else ''}")
 
     def _turn(self) -> None:
         """Play or pause."""

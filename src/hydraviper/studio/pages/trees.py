@@ -7,7 +7,7 @@ from nicegui import ui
 from hydraviper import Run, Tree
 from hydraviper.runs import nodes
 from hydraviper.runs.draw import drawn
-from hydraviper.runs.nodes import NodeFacts, Samples
+from hydraviper.runs.nodes import NodeFacts
 from hydraviper.studio.frame import Words, away, button, run_page, safely, text
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView
@@ -110,7 +110,7 @@ class _Trees:
 
     async def play(self, node: int) -> None:
         """Play episodes, and show the node with them."""
-        self.samples: dict[str, Samples] = await away(nodes.samples, self.run)
+        self.samples = await away(nodes.samples, self.run)
         self.choose(node)
 
 
