@@ -12,6 +12,7 @@ import hydraviper
 from hydraviper.records import to_json
 from hydraviper.runs.episodes import episode
 from hydraviper.studio.static import write_copy
+from tests.studio.conftest import PATIENCE, Studio
 
 pytestmark = pytest.mark.slow
 VIEWS = ("/", "/new", "/compare?runs=first,second", "/run/first/trees", "/run/first/replay", "/run/first/questions",
@@ -217,3 +218,23 @@ def test_a_copy_to_send_plays_an_episode_without_a_server(browser, example, tmp_
     assert sorted(found) == sorted(wanted)
     window.close()
     assert all(url.startswith("file:") for url in asked)
+
+
+def test_page_and_run_survive_the_end_of_the_server(browser, folder):
+    served = Studio(folder)
+    try:
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{served.address}/new")
+        page.get_by_label("Iterations").fill("300")
+        page.get_by_label("Episodes to score on").fill("20")
+        page.get_by_role("button", name="Start the run").click()
+        page.get_by_text(re.compile(r"iteration [1-9]\d* of 300")).wait_for()
+        served.stop()
+        served.start()  # at the same address
+        page.get_by_text("iteration 300 of 300").wait_for()
+        page.get_by_role("link", name="Open its trees").click()
+        page.locator("g.node").first.wait_for()
+        page.close()
+    finally:
+        served.stop()

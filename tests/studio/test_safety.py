@@ -51,8 +51,31 @@ def test_websockets_of_other_origins_are_refused():
     for origin in (b"http://evil.example", b"http://localhost:80"):
         head = [(b"host", b"localhost:80"), (b"origin", origin)]
         with pytest.raises(StopIteration):  # it has run to its end, without an event loop
-            guard({"type": "websocket", "headers": head}, None, send).send(None)
+            guard({"type": "websocket", "headers": head, "query_string": b""}, None, send).send(None)
     assert sent == ["websocket.close", "let in"]
+
+
+def test_beyond_this_machine_a_token_is_needed():
+    sent = []
+
+    async def application(scope, receive, send):
+        sent.append("let in")
+
+    async def send(message):
+        if "status" in message:
+            sent.append((message["status"], dict(message["headers"]).get(b"set-cookie", b"").partition(b";")[0]))
+
+    guard = Guard(application, 80, ("here",), "right")
+    for query, cookie in (
+        (b"", b""),
+        (b"token=wrong", b"studio-token=wrong"),
+        (b"token=right", b""),
+        (b"", b"a=b; studio-token=right"),
+    ):
+        scope = {"type": "http", "path": "/new", "query_string": query}
+        with pytest.raises(StopIteration):
+            guard({**scope, "headers": [(b"host", b"here:80"), (b"cookie", cookie)]}, None, send).send(None)
+    assert sent == [(403, b""), (403, b""), (303, b"studio-token=right"), "let in"]
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "../second", "/etc", "a/b", "a\0b", "link"])

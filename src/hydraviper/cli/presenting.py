@@ -1,5 +1,6 @@
 """`hydraviper studio` and `hydraviper runs`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from hydraviper.cli.common import out
 from hydraviper.cli.options import number
 from hydraviper.data import InputError
 from hydraviper.records import encode
+from hydraviper.runs import trust
 from hydraviper.runs.listing import list_runs
 from hydraviper.settings import PORT
 
@@ -22,6 +24,9 @@ Folder = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="A folder of ru
 def studio(
     folder: Folder = Path("runs"),
     port: Annotated[int, number("--port", PORT, "Where the page is, on this machine.")] = 8050,
+    host: Annotated[
+        str, typer.Option(help="Where it listens; beyond this machine, visitors need the token that it prints.")
+    ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     copy: Annotated[
         Path | None, typer.Option("--export", metavar="DIR", help="Write a read-only copy as static files instead.")
@@ -37,7 +42,7 @@ def studio(
         return
     from hydraviper.studio.server import serve
 
-    serve(folder, port, browser)
+    serve(folder, port, browser, host, trust_path=trust.OPTION in sys.argv)
 
 
 @app.command()

@@ -150,3 +150,16 @@ def safely(act: Callable[..., Any]) -> Callable[..., Any]:
 async def away(function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
     """Work that takes a while, in a thread, so that the page stays awake."""
     return await background.io_bound(function, *arguments, **more)
+
+
+async def prepared(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a page needs before it can show anything, with a sentence meanwhile; None, and why, if it cannot be had."""
+    waiting = Words("p", sentence).props('role="status"')
+    await ui.context.client.connected()
+    try:
+        result = await away(function, *arguments)
+    except (InputError, JobError) as error:
+        waiting.say(str(error))
+        return None
+    waiting.delete()
+    return result

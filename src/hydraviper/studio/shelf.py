@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hydraviper import InputError, Run, load_run
 from hydraviper.runs import following, listing, starting
@@ -16,8 +17,9 @@ from hydraviper.runs.starting import NewRun, Started
 class Shelf:
     """The folder of runs; keeps what it has read until the files change."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, trust_path: bool = False) -> None:
         self.folder = folder.resolve()
+        self._trust_path = trust_path  # open games that only a run's files name
         self._listed: dict[str, tuple[object, Listed]] = {}
         self._runs: dict[str, tuple[object, Run]] = {}
         self._started: dict[str, Started] = {}
@@ -60,7 +62,8 @@ class Shelf:
         mark = _mark(path)
         known = self._runs.get(name)
         if known is None or known[0] != mark:
-            known = mark, load_run(path, workers=os.cpu_count() or 1, tell=lambda sentence: None)
+            more: dict[str, Any] = {"tell": lambda sentence: None, "trust_path": self._trust_path}
+            known = mark, load_run(path, workers=os.cpu_count() or 1, **more)
             self._runs[name] = known
         return known[1]
 

@@ -11,9 +11,11 @@ from hydraviper import Run, explain
 from hydraviper.runs import nodes
 from hydraviper.runs.draw import drawn
 from hydraviper.runs.verify import verify
-from hydraviper.studio.frame import Words, away, button, run_page, safely, text
+from hydraviper.studio.frame import Words, away, button, prepared, run_page, safely, text
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView
+
+SEEN = 10  # episodes that tell how far the sliders go
 
 
 def add(shelf: Shelf) -> None:
@@ -24,11 +26,9 @@ def add(shelf: Shelf) -> None:
         with run_page(shelf, name, "questions") as run:
             if run is None:
                 return
-            waiting = Words("p", "Episodes are being played, to see what agents see ...").props('role="status"')
-            await ui.context.client.connected()
-            seen = await away(nodes.samples, run, 10)
-            waiting.delete()
-            _Observation(run, seen)
+            seen = await prepared("Episodes are being played, to see what agents see ...", nodes.samples, run, SEEN)
+            if seen is not None:
+                _Observation(run, seen)
             _Property(run)
 
 

@@ -7,7 +7,7 @@ from nicegui import ui
 from hydraviper import Run
 from hydraviper.runs.draw import drawn
 from hydraviper.runs.episodes import Episode, Moment, episode
-from hydraviper.studio.frame import Words, away, button, run_page, safely
+from hydraviper.studio.frame import Words, button, prepared, run_page, safely
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView
 
@@ -25,11 +25,9 @@ def add(shelf: Shelf) -> None:
         with run_page(shelf, name, "replay") as run:
             if run is None:
                 return
-            waiting = Words("p", "The episode is being played ...").props('role="status"')
-            await ui.context.client.connected()
-            played = await away(episode, run, max(0, number))
-            waiting.delete()
-            _Replay(run, played).go(step)
+            played = await prepared("The episode is being played ...", episode, run, max(0, number))
+            if played is not None:
+                _Replay(run, played).go(step)
 
 
 class _Replay:
@@ -39,7 +37,7 @@ class _Replay:
         self.run, self.played, self.step, self.plays = run, played, 0, False
         self._controls()
         with ui.element("div").style(
-            "display: grid; gap: 16px; grid-template-columns: minmax(300px, 440px) minmax(0, 1fr); margin-top: 8px"
+            "display: grid; gap: 16px; grid-template-columns: minmax(300px, 2fr) minmax(0, 3fr); margin-top: 8px"
         ):
             with ui.element("div"):
                 self.picture = ui.html("", sanitize=False)
