@@ -52,7 +52,7 @@ def _facts(now: Status) -> str:
     parts = [f"iteration {now.iteration} of {now.iterations}", f"{now.rollouts:,} rollouts"]
     parts += [f"score so far {scores[-1]:.2f}"] if scores else []
     parts += [f"agrees with the expert on {100 * now.agreement[-1]:.0f} %"] if now.agreement else []
-    parts += [f"{now.seconds:.0f} s so far"] if now.seconds else []
+    parts += [f"{now.seconds:.0f} s{'' if now.state == FINISHED else ' so far'}"] if now.seconds else []
     parts += [f"about {now.left:.0f} s left"] if now.left is not None else []
     return ", ".join(parts)
 
