@@ -36,6 +36,9 @@ def test_foreign_names_and_origins_are_refused(studio):
         assert asked(studio.port, Origin=origin)[0] == 403
         assert asked(studio.port, "/_nicegui_ws/socket.io/?EIO=4&transport=polling", Origin=origin)[0] == 403
     assert asked(studio.port, Origin=studio.address)[0] == 200
+    for view in ("trees", "follow", "replay", "questions", "correct"):
+        assert "root:" not in asked(studio.port, f"/run/..%2F..%2Fetc%2Fpasswd/{view}")[1]
+        assert "no run of this folder" in asked(studio.port, f"/run/%2e%2e/{view}")[1]
 
 
 def test_websockets_of_other_origins_are_refused():

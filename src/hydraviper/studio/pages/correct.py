@@ -1,6 +1,7 @@
 """Correct a tree: change a node and see what that costs on common seeds; undo, save, repair, refine, export."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,9 @@ class _Correction:
             return await away(edit, self.run, str(self.agent.value), wish, **more)
         except Exception:
             self.outcome.say("Nothing was changed.")
+            if more.get("out") is not None:
+                with suppress(OSError):
+                    more["out"].rmdir()  # only if nothing is in it
             raise
 
     async def undo(self) -> None:
@@ -198,6 +202,8 @@ class _Correction:
             made = await away(function, *arguments, out=out)
         except Exception:
             self.outcome.say("Nothing was made.")
+            with suppress(OSError):
+                out.rmdir()  # only if nothing is in it
             raise
         assert made.folder is not None
         tell(f"Made {made.folder.name}.", "positive")

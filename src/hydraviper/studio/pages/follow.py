@@ -4,8 +4,9 @@ from typing import Any
 
 from nicegui import ui
 
+from hydraviper import InputError
 from hydraviper.runs.following import FINISHED, RUNNING, Status
-from hydraviper.studio.frame import Words, address, button, page, safely
+from hydraviper.studio.frame import Words, address, button, page, safely, text
 from hydraviper.studio.shelf import Shelf
 
 EVERY = 1.0  # seconds between two looks
@@ -17,6 +18,11 @@ def add(shelf: Shelf) -> None:
     @ui.page("/run/{name}/follow")
     def follow(name: str) -> None:
         with page(name, name, "follow"):
+            try:
+                shelf.path(name)
+            except InputError as error:
+                text(str(error)).props('role="alert"')
+                return
             state = Words("p", "").props('role="status"')
             facts = Words("p", "")
             with ui.element("div").props('role="img" aria-label="Score and agreement with the expert by iteration"'):
