@@ -1,0 +1,141 @@
+"""An episode on the game's own picture, beside the trees whose paths light up."""
+
+from typing import Any
+
+from nicegui import ui
+
+from hydraviper import Run
+from hydraviper.runs.draw import drawn
+from hydraviper.runs.episodes import Episode, Moment, episode
+from hydraviper.studio.frame import Words, button, prepared, run_page, safely
+from hydraviper.studio.shelf import Shelf
+from hydraviper.studio.tree_view import TreeView
+
+SHOWN = 4  # trees at once, at most
+SPEEDS = {0.5: "half speed", 1: "normal speed", 2: "double speed", 5: "five times"}
+STEP = 0.6  # seconds of a step at normal speed
+KINDS = {"disagree": "trees and expert disagree", "loss": "the score is lost", "wait": "somebody waits long"}
+
+
+def add(shelf: Shelf) -> None:
+    """Add the page."""
+
+    @ui.page("/run/{name}/replay")
+    async def replay(name: str, number: int = 0, step: int = 0) -> None:
+        with run_page(shelf, name, "replay") as run:
+            if run is None:
+                return
+            played = await prepared("The episode is being played ...", episode, run, max(0, number))
+            if played is not None:
+                _Replay(run, played).go(step)
+
+
+class _Replay:
+    """The replay of one visitor."""
+
+    def __init__(self, run: Run, played: Episode) -> None:
+        self.run, self.played, self.step, self.plays = run, played, 0, False
+        self._controls()
+        with ui.element("div").style(
+            "display: grid; gap: 16px; grid-template-columns: minmax(300px, 2fr) minmax(0, 3fr); margin-top: 8px"
+        ):
+            with ui.element("div"):
+                self.picture = ui.html("", sanitize=False)
+                self.told = Words("p", "").props('role="status"')
+                self.deeds = ui.element("div")
+            self.trees = ui.element("div").style(
+                "display: grid; gap: 8px; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr))"
+            )
+        self.views: dict[str, TreeView] = {}
+        self._show(list(played.agents[:SHOWN]))
+        self.timer = ui.timer(STEP, self._tick, active=False)
+
+    def _controls(self) -> None:
+        played = self.played
+        with ui.row().classes("items-center"):
+            button("First", lambda: self.go(0))
+            button("Back", lambda: self.go(self.step - 1))
+            self.pause = button("Play", self._turn)
+            button("Step", lambda: self.go(self.step + 1))
+            ui.select(SPEEDS, label="Speed", value=1, on_change=lambda e: self._speed(e.value))
+            self.slider = ui.slider(min=0, max=len(played), value=0, on_change=lambda e: self.go(int(e.value or 0)))
+            self.slider.props('aria-label="Step"').style("width: 260px")
+            ui.number("Episode", value=played.number, min=0, step=1, on_change=safely(self._other)).style(
+                "width: 110px"
+            )
+        with ui.row().classes("items-center"):
+            for kind, words in KINDS.items():
+                found = [moment for moment in played.moments if moment.kind == kind]
+                if found:
+                    button(f"Next where {words} ({len(found)})", lambda kind=kind: self._jump(kind))
+            if len(played.agents) > SHOWN:
+                ui.select(
+                    list(played.agents), label="Trees shown", value=list(played.agents[:SHOWN]), multiple=True,
+                    on_change=lambda e: self._show(list(e.value)[:SHOWN]),
+                )  # fmt: skip
+
+    def _show(self, agents: list[str]) -> None:
+        """Show the trees of some agents."""
+        self.trees.clear()
+        self.views = {}
+        with self.trees:
+            for name in agents:
+                place = self.run.trees.place(name)
+                svg = drawn(self.run, place, self.run.trees.trees[place])
+                self.views[name] = TreeView(svg, f"Tree of {name}")
+        self._light()
+
+    def go(self, step: int) -> None:
+        """Show a step."""
+        self.step = min(max(step, 0), len(self.played))
+        if self.slider.value != self.step:
+            self.slider.value = self.step
+        self.picture.set_content(self.played.picture(self.step))
+        self._light()
+        self._tell()
+
+    def _light(self) -> None:
+        for name, view in self.views.items():
+            paths = self.played.paths[name]
+            view.show(lit=paths[self.step] if self.step < len(paths) else ())
+
+    def _tell(self) -> None:
+        score = sum(self.played.scores[: self.step])
+        here = [moment for moment in self.played.moments if moment.step == self.step]
+        self.told.say(f"step {self.step} of {len(self.played)}, score so far {score:.2f}{_sentences(here)}")
+        self.deeds.clear()
+        if self.step == len(self.played):
+            return
+        with self.deeds, ui.element("ul").style("padding-left: 18px; list-style: disc"):
+            for name in self.views:
+                did = self.played.actions[name][self.step]
+                better = self.played.expert[name][self.step] if name in self.played.expert else None
+                same = "; the expert, too" if did == better else f"; the expert would do {better}"
+                Words("li", f"{name} does {did}{same if better is not None else ''}")
+
+    def _turn(self) -> None:
+        """Play or pause."""
+        self.plays = not self.plays and self.step < len(self.played)
+        self.timer.active = self.plays
+        self.pause.say("Pause" if self.plays else "Play")
+
+    def _speed(self, factor: float) -> None:
+        self.timer.interval = STEP / factor
+
+    def _tick(self) -> None:
+        self.go(self.step + 1)
+        if self.step == len(self.played):
+            self._turn()
+
+    def _jump(self, kind: str) -> None:
+        """Go to the next moment of a kind, and from the last one to the first."""
+        steps = [moment.step for moment in self.played.moments if moment.kind == kind]
+        self.go(next((step for step in steps if step > self.step), steps[0]))
+
+    def _other(self, event: Any) -> None:
+        if event.value is not None and int(event.value) != self.played.number:
+            ui.run_javascript(f"location.search = 'number={max(0, int(event.value))}'")
+
+
+def _sentences(moments: list[Moment]) -> str:
+    return "".join(f". {moment.words}" for moment in moments if moment.kind != "disagree")
