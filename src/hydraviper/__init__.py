@@ -188,8 +188,9 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'hydraviper' has no attribute {name!r}")
     value = getattr(import_module(f"hydraviper.{home}"), _SHORTER.get(name, name))
-    if home.startswith("trees."):
-        import_module("hydraviper.drawing.notebooks")  # which lends trees the drawings that notebooks show
+    for room, artist in (("trees.", "drawing.notebooks"), ("runs.", "runs.draw")):
+        if home.startswith(room):
+            import_module(f"hydraviper.{artist}")  # which lends them the drawings that notebooks show
     globals()[name] = value
     return value
 

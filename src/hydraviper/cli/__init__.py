@@ -7,9 +7,9 @@ import sys
 from contextvars import copy_context
 from typing import Any
 
+from hydraviper.cli.everywhere import CONFIG, EVERYWHERE
+
 __all__ = ["main"]
-EVERYWHERE = ("--debug", "--trust-path", "--trust")  # options of every command
-CONFIG = "--config"  # also of every command: a file with options
 
 
 def main() -> None:

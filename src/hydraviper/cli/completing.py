@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from hydraviper import outside
-from hydraviper.cli import CONFIG, EVERYWHERE
 from hydraviper.cli.application import COMMANDS, Option, app, options_of
+from hydraviper.cli.everywhere import CONFIG, EVERYWHERE
 from hydraviper.cli.terminal import print_document
 from hydraviper.experts.algorithms import ALGORITHMS
 from hydraviper.experts.elsewhere import READERS

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hydraviper.cli import CONFIG
 from hydraviper.cli.application import COMMANDS, Option, options_of
+from hydraviper.cli.everywhere import CONFIG
 from hydraviper.data import InputError
 from hydraviper.expressions.names import nearest
 

@@ -17,6 +17,7 @@ from hydraviper.protocols import Drawing, Expert, Game, offers
 from hydraviper.records import Iteration, Summary
 from hydraviper.runs.run import Run
 from hydraviper.seeding import Purpose, rollout_seeds
+from hydraviper.trees import shown
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
 
@@ -131,3 +132,6 @@ def _look(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> Drawing | 
         tell(f"Note: the drawing has no pictures of the actions ({error})")
         return None
     return offers(game).drawing
+
+
+shown.drawers[Run] = run_cell

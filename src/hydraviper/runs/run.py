@@ -24,6 +24,7 @@ from hydraviper.runs import trust
 from hydraviper.runs.opening import EXPERT, Tell, expert_named
 from hydraviper.trees import file
 from hydraviper.trees.file import TreesFile
+from hydraviper.trees.shown import html_of
 from hydraviper.trees.tree import Tree
 from hydraviper.version import __version__
 
@@ -133,11 +134,9 @@ class Run:
         """What the run's summary.json says; None if there is none."""
         return None if self.folder is None else read_summary(self.folder)
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """What notebooks show: the verdict and every tree as a drawing, with zoom and paths that light up."""
-        from hydraviper.runs.draw import run_cell  # which stands on this file
-
-        return run_cell(self)
+        return html_of(self)
 
     @property
     def saved(self) -> tuple[Path, Summary]:

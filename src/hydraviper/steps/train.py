@@ -18,7 +18,7 @@ from hydraviper.trees import cart, ensembles, joint
 from hydraviper.trees.ahead import grow_ahead
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
-from hydraviper.trees.scikit_learn import from_scikit_learn, is_tree
+from hydraviper.trees.scikit_learn import is_tree
 from hydraviper.trees.tree import Tree
 from hydraviper.verify.bounds import Bounds
 from hydraviper.verify.growth import grow_within
@@ -128,7 +128,7 @@ def with_classifier(classifier: Any) -> Train:
             drawn = np.repeat(np.arange(len(dataset)), counts[member].astype(int))
             model: Any = clone(classifier)
             model.fit(dataset.observations[i][drawn], dataset.actions[drawn, i])
-            students[i] = from_scikit_learn(model, len(task.game.agents[i].actions)) if is_tree(model) else model
+            students[i] = Tree.from_sklearn(model, len(task.game.agents[i].actions)) if is_tree(model) else model
             if task.constraints is not None and not is_tree(model):
                 raise InputError("only trees can keep to constraints: choose a decision tree as the classifier.")
         return _mended(task, dataset, students)

@@ -1,4 +1,7 @@
-"""Trees as classifiers of scikit-learn, and classifiers of scikit-learn as trees: the same answers, bit for bit."""
+"""Trees as classifiers of scikit-learn, and classifiers of scikit-learn as trees: the same answers, bit for bit.
+
+`Tree.to_sklearn` and `Tree.from_sklearn` stand on it, so it knows no `Tree`.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,12 @@ import numpy as np
 
 from hydraviper.data import Agent, Derived, InputError
 from hydraviper.trees.derived import extend
-from hydraviper.trees.tree import LEAF, Tree, in_preorder
 
 _EXTEND = "derived features"  # the pipeline's step that computes them
 _TREE = "tree"
 
 
-def to_scikit_learn(tree: Tree, agent: Agent | None = None) -> Any:
+def to_scikit_learn(tree: Any, agent: Agent | None = None) -> Any:
     """A fitted `DecisionTreeClassifier`; behind a step that computes them, where the tree has derived features."""
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import FunctionTransformer
@@ -37,11 +39,11 @@ def to_scikit_learn(tree: Tree, agent: Agent | None = None) -> Any:
     return Pipeline([(_EXTEND, computed), (_TREE, model)])
 
 
-def _grown(tree: Tree, like: Any, columns: int) -> Any:
+def _grown(tree: Any, like: Any, columns: int) -> Any:
     """The nodes as scikit-learn keeps them."""
     values = _values(tree)
     nodes: Any = np.zeros(len(tree), like.__getstate__()["nodes"].dtype)
-    inner = tree.feature != LEAF
+    inner = tree.left >= 0
     nodes["left_child"], nodes["right_child"] = tree.left, tree.right
     nodes["feature"] = np.where(inner, tree.feature, -2)  # scikit-learn's sign for a leaf
     nodes["threshold"] = np.where(inner, tree.threshold.astype(np.float64), -2.0)
@@ -54,7 +56,7 @@ def _grown(tree: Tree, like: Any, columns: int) -> Any:
     return grown
 
 
-def _values(tree: Tree) -> np.ndarray:
+def _values(tree: Any) -> np.ndarray:
     """The shares of the actions at each node [nodes, actions]; where another is the heaviest, the answer alone."""
     rows, whole = np.arange(len(tree)), tree.counts.sum(axis=1, keepdims=True)
     values = np.divide(tree.counts, whole, out=np.zeros_like(tree.counts), where=whole > 0)
@@ -64,8 +66,8 @@ def _values(tree: Tree) -> np.ndarray:
     return values
 
 
-def from_scikit_learn(model: Any, action_count: int | None = None) -> Tree:
-    """A fitted `DecisionTreeClassifier`, or the pipeline that `to_scikit_learn` made, as a tree.
+def from_scikit_learn(model: Any, action_count: int | None = None) -> tuple[Any, ...]:
+    """The columns of a tree, from a fitted `DecisionTreeClassifier` or the pipeline that `to_scikit_learn` made.
 
     Its classes are numbers of actions, of which there are `action_count`; default: up to the highest class.
     """
@@ -83,9 +85,9 @@ def from_scikit_learn(model: Any, action_count: int | None = None) -> Tree:
     with np.errstate(over="ignore"):  # beyond every float32
         threshold = source.threshold.astype(np.float32)
     threshold = np.where(threshold > source.threshold, np.nextafter(threshold, np.float32(-np.inf)), threshold)
-    feature = np.where(source.children_left < 0, LEAF, source.feature)
+    feature = np.where(source.children_left < 0, source.children_left, source.feature)  # both write -1 at a leaf
     action = classes[source.value[:, 0, :].argmax(axis=1)]
-    return in_preorder(feature, threshold, source.children_left, source.children_right, action, counts, derived)
+    return feature, threshold, source.children_left, source.children_right, action, counts, derived
 
 
 def is_tree(model: Any) -> bool:

@@ -132,7 +132,7 @@ class Tree:
         """
         from hydraviper.trees.scikit_learn import from_scikit_learn
 
-        return from_scikit_learn(model, actions)
+        return in_preorder(*from_scikit_learn(model, actions))
 
     def _repr_html_(self) -> str | None:
         """What notebooks show: the drawing, with zoom and paths that light up; names are known to its run alone."""
