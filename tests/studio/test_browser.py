@@ -34,6 +34,12 @@ def said(page, words: str) -> str:
     return status.inner_text()
 
 
+def choose(page, node: int) -> None:
+    """Click a node, and wait until the page tells of it: what it told of the node before must be gone."""
+    page.locator(f'g.node[data-node="{node}"] > rect').first.click()
+    page.get_by_role("heading", name=f"Node {node}", exact=True).wait_for()
+
+
 def test_replay_lights_up_the_paths_that_the_library_takes(page, studio):
     run = hydraviper.load_run(studio.folder / "first")
     played = episode(run)
@@ -62,8 +68,8 @@ def test_edits_cost_what_the_library_says_and_undo_leads_back_byte_for_byte(page
     expected = hydraviper.edit(run, run.trees.agents[0].name, hydraviper.Wish(leaf, action=action), dry_run=True)
 
     page.goto(f"{studio.address}/run/edited/correct")
-    page.locator(f'g.node[data-node="{leaf}"] > rect').first.click()
-    page.get_by_role("combobox", name="Action").click()
+    choose(page, leaf)
+    page.get_by_role("combobox", name="Action", exact=True).click()
     page.get_by_role("option", name=action, exact=True).click()
     page.get_by_role("button", name="Try the action").click()
     assert str(expected) in said(page, "^Tried, not written")
@@ -95,8 +101,7 @@ def test_a_node_shows_what_is_known_of_it_and_versions_their_differences(page, s
     run = hydraviper.load_run(studio.folder / "first")
     agent, tree = run.trees.agents[0], run.trees.trees[0]
     page.goto(f"{studio.address}/run/first/trees")
-    page.locator('g.node[data-node="0"] > rect').first.click()
-    page.get_by_role("heading", name="Node 0").wait_for()
+    choose(page, 0)
     shares = tree.counts[0] / tree.counts[0].sum()
     page.get_by_text(f"{100 * shares.max():.1f} %", exact=True).wait_for()
     page.get_by_role("button", name="Play episodes").click()
