@@ -16,6 +16,8 @@ import pytest
 import hydraviper
 from hydraviper.engines import cluster
 from hydraviper.engines.cluster import RayEngine
+from hydraviper.engines.workers import KEPT_POLICIES
+from hydraviper.experts.exploring import Exploring
 from hydraviper.games.scripts import Staying
 from tests.engines.test_workers import Fragile
 from tests.helpers.command_line import refuses
@@ -117,6 +119,10 @@ def test_policies_travel_once_and_engines_share_cores(engine, navigation):
     for one in (first, second, first):
         np.testing.assert_array_equal(one.play(Staying(3), SEEDS).returns, whole.returns)
     assert len(first._policies) == 1
+    seeds = [SEEDS[:1]] * 20
+    for rollouts in first.play_many([Exploring(Staying(3), (5, 5, 5), 0.0, salt) for salt in range(20)], seeds):
+        np.testing.assert_array_equal(rollouts.returns, whole.returns[:1])
+    assert len(first._policies) == KEPT_POLICIES  # the others need no room any more
 
 
 def test_nodes_with_another_version_are_refused():

@@ -20,7 +20,7 @@ import numpy as np
 
 from hydraviper.data import InputError, JobError, Rollouts
 from hydraviper.engines.pieces import ATTEMPTS, Done, PieceEngine, Work
-from hydraviper.engines.workers import Pickled, keep
+from hydraviper.engines.workers import KEPT_POLICIES, Pickled, keep
 from hydraviper.protocols import Game, Policy
 from hydraviper.rollout import play
 from hydraviper.version import __version__
@@ -69,6 +69,8 @@ class RayEngine(PieceEngine):
         except BaseException:  # also Ctrl-C
             self.close()
             raise
+        for digest in [*self._policies][:-KEPT_POLICIES]:  # the cluster's memory is not for every student there was
+            del self._policies[digest]
         return [call.rollouts[number] for number in range(len(pieces))]
 
     def close(self) -> None:
