@@ -73,9 +73,9 @@ def folder(example, tmp_path) -> Path:
     return tmp_path / "runs"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def studio(example, tmp_path_factory):
-    """A studio that the tests of a module share."""
+    """A studio that all tests share; a test that changes a run changes a copy of its own."""
     folder = tmp_path_factory.mktemp("studio") / "runs"
     for name in ("first", "second"):
         shutil.copytree(example, folder / name)

@@ -53,12 +53,11 @@ def samples(run: Source, episodes: int = EPISODES) -> dict[str, np.ndarray]:
 
 def node_facts(agent: Agent, tree: Tree, node: int, seen: np.ndarray | None = None, bins: int = 20) -> NodeFacts:
     """What is known of a node; with samples, also how they spread over the feature that it asks for."""
-    asked, whole = questions(agent, tree), tree.counts[node].sum()
-    question = asked[node]
+    whole, is_leaf = tree.counts[node].sum(), tree.feature[node] == LEAF
     expert = {name: float(tree.counts[node, k] / whole) for k, name in enumerate(agent.actions)} if whole > 0 else {}
     facts = NodeFacts(
         node,
-        f"→ {agent.actions[tree.action[node]]}" if question is None else question.yes,
+        in_words(agent, tree, node),
         tuple(_way(agent, tree, node)),
         float(shares(tree)[node]),
         float(agreement(tree)[node]),
@@ -69,7 +68,7 @@ def node_facts(agent: Agent, tree: Tree, node: int, seen: np.ndarray | None = No
     shown = extend(seen, tree.derived)
     here = shown[reaching(tree, shown, node)]
     spread = None
-    if question is not None and len(here):
+    if not is_leaf and len(here):
         k = int(tree.feature[node])
         counts, edges = np.histogram(here[:, k], bins)
         spread = Spread(
@@ -79,6 +78,12 @@ def node_facts(agent: Agent, tree: Tree, node: int, seen: np.ndarray | None = No
             tuple(map(int, counts)),
         )
     return NodeFacts(**{**vars(facts), "reached": len(here), "of": len(shown), "spread": spread})
+
+
+def in_words(agent: Agent, tree: Tree, node: int) -> str:
+    """What a node asks, or what it answers."""
+    question = questions(agent, tree)[node]
+    return f"→ {agent.actions[tree.action[node]]}" if question is None else question.yes
 
 
 def reaching(tree: Tree, shown: np.ndarray, node: int) -> np.ndarray:

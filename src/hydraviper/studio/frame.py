@@ -39,18 +39,20 @@ table.plain th, table.plain td { text-align: left; padding: 5px 16px 5px 0; bord
 table.plain td.n, table.plain th.n { text-align: right; }
 button.plain { font: inherit; color: var(--ink); background: var(--panel); border: 1px solid var(--line);
   border-radius: 6px; padding: 4px 12px; cursor: pointer; min-height: 32px; }
+@media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; } }
 """
 
 DARK = """
 <script>
-(function () {  /* light or dark as last chosen here, else as the system has it */
-  var kept = localStorage.getItem("studio-dark");
-  var dark = kept === null ? matchMedia("(prefers-color-scheme: dark)").matches : kept === "1";
-  function set() { if (window.Quasar) { Quasar.Dark.set(dark); } else { setTimeout(set, 20); } }
-  window.studioTurn = function () { dark = !dark; localStorage.setItem("studio-dark", dark ? "1" : "0"); set(); };
-  document.documentElement.lang = "en";
-  addEventListener("DOMContentLoaded", set);
-})();
+document.documentElement.lang = "en";
+function studioDark() {  // as last chosen here, else as the system has it
+  const kept = localStorage.getItem("studio-dark");
+  setDark(kept === null ? null : kept === "1");
+}
+function studioTurn() {
+  localStorage.setItem("studio-dark", Quasar.Dark.isActive ? "0" : "1");
+  studioDark();
+}
 </script>
 """
 

@@ -30,11 +30,13 @@ def serve(folder: Path, port: int = 8050, browser: bool = True, host: str = HOST
     app.add_middleware(Guard, port=port, names=names, token=token)
     if token is not None:
         print(f"whoever has this address may use the studio: http://{socket.gethostname()}:{port}/?token={token}")
+    app.config.vue_config_script += "window.studioDark?.();"  # before anything is drawn: colours do not fade over
     ui.run(
         host=host,
         port=port,
         show=browser and token is None,
         reload=False,
+        dark=None,
         title="hydraviper studio",
         favicon="🌳",
         binding_refresh_interval=None,

@@ -12,6 +12,7 @@ from hydraviper.runs.edit import in_words
 from hydraviper.runs.episodes import Episode, episode
 from hydraviper.runs.folder import new_folder
 from hydraviper.runs.listing import Listed
+from hydraviper.studio.lighting import LIGHTING
 from hydraviper.studio.shelf import Shelf
 
 
@@ -91,7 +92,7 @@ def _page(title: str, body: str) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><main>{body}</main></body></html>\n"
+        f"<title>{escape(title)}</title><style>{_STYLE}{LIGHTING}</style></head><body><main>{body}</main></body></html>\n"
     )
 
 
@@ -102,9 +103,6 @@ table { border-collapse: collapse; }
 th, td { text-align: left; padding: 5px 16px 5px 0; border-bottom: 1px solid #8886; }
 button { font: inherit; padding: 4px 12px; } figure { margin: 12px 0; overflow-x: auto; background: #fff; }
 figure svg, #picture svg, #picture img { display: block; max-width: 100%; height: auto; }
-.lighting [data-node] { opacity: .3; } .lighting [data-node].lit { opacity: 1; }
-.lighting .edge.lit > path { stroke: #d55e00; }
-.lighting .node.lit > rect:first-of-type { stroke: #d55e00; stroke-width: 3; stroke-dasharray: none; }
 """
 
 _SCRIPT = """

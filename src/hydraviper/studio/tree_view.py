@@ -6,15 +6,14 @@ from typing import Any
 from nicegui import ui
 from nicegui.element import Element
 
+from hydraviper.studio.lighting import LIGHTING
+
 STYLE = """
 .tree-view { width: 100%; } .tree-tools { display: flex; gap: 6px; margin-bottom: 6px; }
 .tree-paper { background: #fff; border: 1px solid var(--line); border-radius: 8px; overflow: auto; max-height: 78vh; }
 .tree-paper svg { display: block; margin: 0 auto; }
 .tree-paper .node { cursor: pointer; outline: none; }
 .tree-paper .node:focus-visible > rect:first-of-type { stroke: #000; stroke-width: 4; }
-.tree-paper.lighting [data-node] { opacity: .3; } .tree-paper.lighting [data-node].lit { opacity: 1; }
-.tree-paper .edge.lit > path { stroke: #d55e00; }
-.tree-paper .node.lit > rect:first-of-type { stroke: #d55e00; stroke-width: 3; stroke-dasharray: none; }
 .tree-paper .node.marked > rect:first-of-type { stroke: #9b1c8a; stroke-width: 4; stroke-dasharray: 6 3; }
 .tree-paper .node.found > rect:first-of-type { stroke: #007a57; stroke-width: 4; stroke-dasharray: none; }
 .tree-paper .node.selected > rect:first-of-type { stroke: #000; stroke-width: 4; stroke-dasharray: none; }
@@ -26,7 +25,7 @@ class TreeView(Element, component="tree_view.js"):
 
     def __init__(self, svg: str, label: str, chosen: Callable[[int], Any] | None = None) -> None:
         super().__init__()
-        ui.add_css(STYLE)
+        ui.add_css(LIGHTING + STYLE)
         self._props |= {"svg": svg, "label": label, "lit": [], "marked": [], "found": [], "selected": -1}
         if chosen is not None:
             self.on("node", lambda event: chosen(int(event.args)))

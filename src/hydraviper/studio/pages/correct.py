@@ -9,6 +9,7 @@ from nicegui import ui
 
 from hydraviper import RefineSettings, Run, Wish, edit, repair
 from hydraviper.runs import edit as edits
+from hydraviper.runs import nodes
 from hydraviper.runs.draw import drawn
 from hydraviper.runs.export import FORMATS, export
 from hydraviper.runs.folder import numbered
@@ -82,7 +83,7 @@ class _Correction:
         self.view.show(selected=node)
         self.form.clear()
         with self.form:
-            text(f"Node {node}", "h2")
+            text(f"Node {node}: {nodes.in_words(agent, tree, node)}", "h2")
             if tree.feature[node] < 0:
                 self._leaf(agent.actions, int(tree.action[node]))
             else:
