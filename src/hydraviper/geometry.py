@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hydraviper.data import InputError
 
 Point = tuple[float, float]  # metres to the east and to the north
+Seen = Mapping[str, Mapping[str, float]]  # agent -> feature -> value
 GREEN = "Gg"  # lights that let a movement go: before others, or yielding to them
 
 

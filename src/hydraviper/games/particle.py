@@ -7,6 +7,7 @@ There are two kinds of physics. `original` updates the velocity and then the pos
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import combinations, permutations
 from typing import Any
 
@@ -16,12 +17,12 @@ from hydraviper.data import Agent, InputError, Knowledge, Observations, Recommen
 from hydraviper.games import particle_facts, scripts
 from hydraviper.games import particle_features as features
 from hydraviper.games.particle_arena import Arena, World
+from hydraviper.games.particle_scenes import LANDMARK_SIZE, scene_of
 from hydraviper.geometry import Mark, Scene
 from hydraviper.kernels import particles as kernels
 from hydraviper.protocols import Drawing, Offers, Scoring, Search
 from hydraviper.settings import Range
 
-LANDMARK_SIZE = 0.05  # as drawn
 PHYSICS = ("original", "mpe2")
 AGENTS = Range(1, 20, "somebody has to move", "the features of more fill the memory")
 HORIZON = Range(1, 10_000, "an episode has a step", "nobody waits for longer episodes")
@@ -113,7 +114,7 @@ class ParticleWorld:
     def _offers(self, knowledge: Knowledge, scoring: Scoring, lines: str, secrets: tuple[str, ...] = ()) -> Offers:
         derived = tuple(features.derived(agent, self.sizes[1]) for agent in self.agents)
         search = Search(derived, self.arena, self.alike, lines=lines)
-        look = Drawing(scene=self.scene)
+        look = Drawing(scene=self.scene, scene_of=partial(scene_of, self.agents, self.sizes[1], self._agent_size))
         return Offers(scoring, search, drawing=look, knowledge=knowledge, secrets=secrets, compiled=True)
 
     def scene(self) -> Scene:
@@ -125,10 +126,14 @@ class ParticleWorld:
             for k, (x, y) in enumerate(landmarks)
         ]
         marks += [
-            Mark(agent.name, "agent", (x, y), kernels.AGENT_SIZE if self.collide else LANDMARK_SIZE)
+            Mark(agent.name, "agent", (x, y), self._agent_size)
             for agent, (x, y) in zip(self.agents, agents, strict=True)
         ]
         return Scene(tuple(marks))
+
+    @property
+    def _agent_size(self) -> float:
+        return kernels.AGENT_SIZE if self.collide else LANDMARK_SIZE
 
     def _begin(self) -> None: ...
 

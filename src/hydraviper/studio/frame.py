@@ -1,7 +1,7 @@
 """What every page has: its head with the ways to the other pages, its colours, and how errors are told."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import wraps
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +10,7 @@ from nicegui import run as background
 from nicegui import ui
 
 from hydraviper import InputError, JobError, Run
+from hydraviper.runs.alone import alone, has_game, make_game
 from hydraviper.studio.shelf import Shelf
 
 VIEWS = {"trees": "Trees", "replay": "Replay", "questions": "Questions", "correct": "Correct"}  # of a run
@@ -83,12 +84,14 @@ def page(title: str, name: str | None = None, view: str | None = None) -> Iterat
         yield
 
 
-@contextmanager
-def run_page(shelf: Shelf, name: str, view: str) -> Iterator[Run | None]:
+@asynccontextmanager
+async def run_page(shelf: Shelf, name: str, view: str) -> AsyncIterator[Run | None]:
     """A page about a run's trees; without trees it says why, and the caller gets None."""
     with page(f"{name}: {VIEWS[view].lower()}", name, view):
         try:
             run = shelf.open(name)
+            if not has_game(run):
+                await prepared("The game is being made ...", make_game, run)
         except InputError as error:
             text(str(error)).props('role="alert"')
             ui.link("Follow this run", address(name, "follow"))
@@ -150,8 +153,14 @@ def safely(act: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def away(function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
-    """Work that takes a while, in a thread, so that the page stays awake."""
-    return await background.io_bound(function, *arguments, **more)
+    """Work that takes a while, in a thread, so that the page stays awake; whoever plays a run's game has it alone."""
+    run = next((one for one in arguments if isinstance(one, Run)), None)
+
+    def act() -> Any:
+        with nullcontext() if run is None else alone(run):
+            return function(*arguments, **more)
+
+    return await background.io_bound(act)
 
 
 async def prepared(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -25,8 +25,8 @@ def add(shelf: Shelf) -> None:
     """Add the page."""
 
     @ui.page("/run/{name}/correct")
-    def correct(name: str) -> None:
-        with run_page(shelf, name, "correct") as run:
+    async def correct(name: str) -> None:
+        async with run_page(shelf, name, "correct") as run:
             if run is not None:
                 _Correction(shelf, name, run)
 

@@ -22,7 +22,7 @@ def add(shelf: Shelf) -> None:
 
     @ui.page("/run/{name}/replay")
     async def replay(name: str, number: int = 0, step: int = 0) -> None:
-        with run_page(shelf, name, "replay") as run:
+        async with run_page(shelf, name, "replay") as run:
             if run is None:
                 return
             played = await prepared("The episode is being played ...", episode, run, max(0, number))

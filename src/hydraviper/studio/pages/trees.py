@@ -17,8 +17,8 @@ def add(shelf: Shelf) -> None:
     """Add the page."""
 
     @ui.page("/run/{name}/trees")
-    def trees(name: str) -> None:
-        with run_page(shelf, name, "trees") as run:
+    async def trees(name: str) -> None:
+        async with run_page(shelf, name, "trees") as run:
             if run is not None:
                 _Trees(shelf, name, run)
 
