@@ -16,32 +16,12 @@ from hydraviper.runs.counterexamples import picture as picture_of
 from hydraviper.runs.episodes import episode
 from hydraviper.studio.pages.properties import written
 from hydraviper.studio.static import write_copy
+from tests.studio.hands import choose, lit, options, said
 
 pytestmark = pytest.mark.slow
 SVG = "{http://www.w3.org/2000/svg}"
 VIEWS = ("/", "/new", "/compare?runs=first,second", "/run/first/trees", "/run/first/replay", "/run/first/questions",
          "/run/first/correct", "/run/first/follow")  # fmt: skip
-
-
-def lit(page, label: str) -> list[int]:
-    """The nodes of a tree that are lit up."""
-    found = page.locator(f'svg[aria-label="{label}"] g.node.lit').evaluate_all(
-        "parts => parts.map((part) => Number(part.dataset.node))"
-    )
-    return sorted(found)
-
-
-def said(page, words: str) -> str:
-    """What the page says about its work, once that holds some words."""
-    status = page.locator('p[role="status"]', has_text=re.compile(words))
-    status.wait_for()
-    return status.inner_text()
-
-
-def choose(page, node: int) -> None:
-    """Click a node, and wait until the page tells of it: what it told of the node before must be gone."""
-    page.locator(f'g.node[data-node="{node}"] > rect').first.click()
-    page.get_by_role("heading", name=f"Node {node}:").wait_for()
 
 
 def test_replay_lights_up_the_paths_that_the_library_takes(page, studio):
@@ -158,13 +138,6 @@ def test_a_broken_property_of_two_agents_is_shown_on_the_picture_and_on_the_slid
     assert page.locator("pre.panel").inner_text().strip() == str(told).strip()
 
 
-def options(page, label: str, choice: str) -> None:
-    """Choose from a list by its label."""
-    page.get_by_role("combobox", name=label, exact=True).click()
-    page.get_by_role("option", name=choice, exact=True).click()
-    page.keyboard.press("Escape")
-
-
 def test_a_newcomer_gets_from_a_new_run_to_an_edited_verified_and_exported_tree(page, studio):
     page.goto(studio.address)
     page.get_by_role("button", name="New run").click()
@@ -206,23 +179,6 @@ def test_a_run_is_stopped_goes_on_and_outlives_page_and_server(page, studio):
     page.get_by_text("iteration 150 of 150").wait_for()
     page.get_by_role("link", name="Open its trees").click()
     page.locator("g.node").first.wait_for()
-
-
-def test_a_leaf_is_chosen_and_changed_by_keys_alone(page, studio):
-    page.goto(f"{studio.address}/run/second/correct")
-    page.get_by_role("heading", name="Node 0:").wait_for()
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.dataset.node") == "1":
-            break
-    page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Node 1:").wait_for()
-    for _ in range(120):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent").startswith("Try the"):
-            break
-    page.keyboard.press("Space")
-    page.locator('p[role="status"]', has_text=re.compile("same episodes|Tried|Nothing was changed")).wait_for()
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from io import BytesIO
 
@@ -48,6 +49,7 @@ class Episode:
     scores: tuple[float, ...]  # [T] what each step adds to the score
     moments: tuple[Moment, ...]  # in the order of the steps
     picture: Callable[[int], str]  # step, 0 to T -> HTML
+    ground: str = ""  # the address, with the data in it, of a picture that lies beneath all of them
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -58,7 +60,7 @@ def episode(run: Source, number: int = 0, seed: int = 0) -> Episode:
     run = opened(run)
     game, students = run.game, run.students
     seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, 1, number)
-    played, picture = _filmed(game, players(run), seeds)
+    played, picture, ground = _filmed(game, players(run), seeds)
     seen = played.observations or ()
     names = {i: game.agents[i].name for i in students}
     paths = {names[i]: tuple(tuple(tree.path(row)) for row in seen[i]) for i, tree in students.items()}
@@ -78,7 +80,8 @@ def episode(run: Source, number: int = 0, seed: int = 0) -> Episode:
         wanted,
         tuple(map(float, scores)),
         tuple(sorted(moments, key=lambda moment: (moment.step, moment.kind))),
-        picture,
+        cache(picture),
+        ground,
     )
 
 
@@ -145,25 +148,28 @@ class _Camera:
         return self._policy.act(observations)
 
 
-def _filmed(game: Game, policy: Policy, seeds: np.ndarray) -> tuple[Rollouts, Callable[[int], str]]:
-    """An episode, and its picture by step, by whichever way the game can be drawn."""
+Filmed = tuple[Rollouts, Callable[[int], str], str]
+
+
+def _filmed(game: Game, policy: Policy, seeds: np.ndarray) -> Filmed:
+    """An episode, its picture by step, by whichever way the game can be drawn, and what lies beneath."""
     drawing = offers(game).drawing
     if drawing.scene is not None:
         camera = _Camera(policy, drawing.scene)
         played = play(game, camera, seeds, record=True)
         scenes = [*camera.scenes, drawing.scene()]
         window = scene_window(scenes)
-        return played, lambda step: draw_scene(scenes[step], window, f"{game.name}, step {step}")
+        return played, lambda step: draw_scene(scenes[step], window, f"{game.name}, step {step}"), ""
     if drawing.film is not None and drawing.road_map is not None:
         return _traffic(game, policy, seeds)
     played = play(game, policy, seeds, record=True)
     if drawing.pictures is None:
-        return played, lambda step: f"<p>{escape(game.name)} has no picture.</p>"
+        return played, lambda step: f"<p>{escape(game.name)} has no picture.</p>", ""
     taken = dict(drawing.pictures(policy, int(seeds[0]), int(played.lengths[0]) + 1))
-    return played, lambda step: image(smaller(taken[min(step, max(taken))], SIDE), f"step {step}")
+    return played, lambda step: image(smaller(taken[min(step, max(taken))], SIDE), f"step {step}"), ""
 
 
-def _traffic(game: Game, policy: Policy, seeds: np.ndarray) -> tuple[Rollouts, Callable[[int], str]]:
+def _traffic(game: Game, policy: Policy, seeds: np.ndarray) -> Filmed:
     drawing = offers(game).drawing
     assert drawing.film is not None
     assert drawing.road_map is not None
@@ -175,15 +181,11 @@ def _traffic(game: Game, policy: Policy, seeds: np.ndarray) -> tuple[Rollouts, C
         studio = film.Film(road_map, game.name, None)
     except InputError as error:  # without Pillow
         sentence = str(error)
-        return played, lambda step: f"<p>{escape(sentence)}</p>"
+        return played, lambda step: f"<p>{escape(sentence)}</p>", ""
+    content = BytesIO()
+    studio.ground().save(content, "PNG", optimize=True)
 
     def picture(step: int) -> str:
-        frame = frames[round(step / length * (len(frames) - 1))]
-        content = BytesIO()
-        studio.picture(frame).save(content, "PNG")
-        return (
-            f'<img alt="{escape(game.name)}, step {step}" style="max-width: 100%" '
-            f'src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}">'
-        )
+        return studio.above(frames[round(step / length * (len(frames) - 1))], f"{game.name}, step {step}")
 
-    return played, picture
+    return played, picture, f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import wraps
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 from nicegui import run as background
 from nicegui import ui
@@ -13,6 +14,9 @@ from hydraviper import InputError, JobError, Run
 from hydraviper.runs.alone import alone, has_game, make_game
 from hydraviper.studio.shelf import Shelf
 
+PATIENCE = 60  # seconds that a run's files may take to be read
+KEPT = 8  # episodes and the like of a run
+_KNOWN: WeakKeyDictionary[Run, dict[Any, Any]] = WeakKeyDictionary()
 VIEWS = {"trees": "Trees", "replay": "Replay", "questions": "Questions", "correct": "Correct"}  # of a run
 
 STYLE = """
@@ -28,6 +32,7 @@ p { margin: 4px 0; } .q-select, .q-input { min-width: 220px; }
 a { color: var(--accent); text-decoration: underline; }
 a:focus-visible, button:focus-visible, [tabindex]:focus-visible, input:focus-visible { outline: 3px solid #d55e00;
   outline-offset: 2px; }
+.q-field:focus-within .q-field__control { outline: 3px solid #d55e00; outline-offset: 2px; }
 .soft { color: var(--soft); }
 .panel { background: var(--panel); border-radius: 8px; padding: 12px 16px; }
 .skip { position: absolute; left: -9999px; }
@@ -89,8 +94,8 @@ async def run_page(shelf: Shelf, name: str, view: str) -> AsyncIterator[Run | No
     """A page about a run's trees; without trees it says why, and the caller gets None."""
     with page(f"{name}: {VIEWS[view].lower()}", name, view):
         try:
-            run = shelf.open(name)
-            if not has_game(run):
+            run = await background.io_bound(shelf.open, name)
+            if run is not None and not has_game(run):
                 await prepared("The game is being made ...", make_game, run)
         except InputError as error:
             text(str(error)).props('role="alert"')
@@ -121,6 +126,10 @@ class Words(ui.element):
         self._text = words
         self.update()
 
+    def focus(self) -> None:
+        """Let the keyboard go on from here."""
+        self.client.run_javascript(f"getHtmlElement({self.id})?.focus()")
+
 
 def button(words: str, act: Callable[..., Any] | None = None, js: str | None = None) -> "Words":
     """A button that works with keyboard and screen reader."""
@@ -142,11 +151,13 @@ def safely(act: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(act)
     async def tried(*arguments: Any, **more: Any) -> Any:
+        client = ui.context.client
         try:
             result = act(*arguments, **more)
             return await result if hasattr(result, "__await__") else result
         except (InputError, JobError) as error:
-            tell(str(error), "negative")
+            with client:  # the button itself may be gone
+                tell(str(error), "negative")
             return None
 
     return tried
@@ -164,7 +175,14 @@ async def away(function: Callable[..., Any], *arguments: Any, **more: Any) -> An
 
 
 async def prepared(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a page needs before it can show anything, with a sentence meanwhile; None, and why, if it cannot be had."""
+    """What a page needs of a run before it can show anything, with a sentence meanwhile; None, and why, if it fails.
+
+    It is kept as long as the run is: until its files change.
+    """
+    known = _KNOWN.setdefault(arguments[0], {})
+    key = function, arguments[1:]
+    if key in known:
+        return known[key]
     waiting = Words("p", sentence).props('role="status"')
     await ui.context.client.connected()
     try:
@@ -173,4 +191,7 @@ async def prepared(sentence: str, function: Callable[..., Any], *arguments: Any)
         waiting.say(str(error))
         return None
     waiting.delete()
+    if len(known) >= KEPT:
+        known.pop(next(iter(known)))
+    known[key] = result
     return result

@@ -13,6 +13,11 @@ from hydraviper.runs.following import Status
 from hydraviper.runs.listing import Listed
 from hydraviper.runs.starting import NewRun, Started
 
+FILES = ("settings.json", "summary.json", "trees.json", "progress.json", "ledger.jsonl")
+LARGEST_FILE = 20_000_000  # bytes
+LARGEST_TREE = 2**11 - 1  # nodes: ten questions deep
+LONGEST_NAME = 400  # letters
+
 
 class Shelf:
     """The folder of runs; keeps what it has read until the files change."""
@@ -41,7 +46,11 @@ class Shelf:
         mark = _mark(path)
         known = self._listed.get(path.name)
         if known is None or known[0] != mark or known[1].state == following.RUNNING:
-            known = mark, listing.listed(path)
+            try:
+                check_files(path)
+                known = mark, listing.listed(path)
+            except InputError as error:
+                known = mark, Listed(path.name, following.STOPPED, problem=str(error))
             self._listed[path.name] = known
         return known[1]
 
@@ -62,8 +71,10 @@ class Shelf:
         mark = _mark(path)
         known = self._runs.get(name)
         if known is None or known[0] != mark:
+            check_files(path)
             more: dict[str, Any] = {"tell": lambda sentence: None, "trust_path": self._trust_path}
             known = mark, load_run(path, workers=os.cpu_count() or 1, **more)
+            check_trees(known[1])
             self._runs[name] = known
         return known[1]
 
@@ -93,10 +104,34 @@ class Shelf:
         return started is not None and started.process.poll() is None
 
 
+def check_files(folder: Path) -> None:
+    """Refuse a run whose files would keep the page waiting."""
+    for name in FILES:
+        path = folder / name
+        if path.is_file() and path.stat().st_size > LARGEST_FILE:
+            size, most = path.stat().st_size / 1e6, LARGEST_FILE / 1e6
+            raise InputError(f"{name} of {folder.name} has {size:,.0f} MB: the studio reads {most:,.0f} at most.")
+
+
+def check_trees(run: Run) -> None:
+    """Refuse trees that no page could show."""
+    for agent, tree in zip(run.trees.agents, run.trees.trees, strict=True):
+        if len(tree) > LARGEST_TREE:
+            raise InputError(
+                f"the tree of {agent.name} has {len(tree):,} nodes: the studio draws {LARGEST_TREE:,} at most; "
+                "`hydraviper show` prints it."
+            )
+        if long := [name for name in (agent.name, *tree.names(agent), *agent.actions) if len(name) > LONGEST_NAME]:
+            raise InputError(
+                f"a name of {len(long[0]):,} letters is too long to be drawn ({long[0][:40]}...): "
+                f"the studio takes {LONGEST_NAME} at most."
+            )
+
+
 def _mark(path: Path) -> Sequence[object]:
     """What tells whether a run's files have changed."""
     marks = []
-    for name in ("settings.json", "summary.json", "trees.json", "progress.json"):
+    for name in FILES:
         try:
             found = (path / name).stat()
             marks.append((found.st_mtime_ns, found.st_size, found.st_ino))

@@ -68,11 +68,15 @@ def _run_page(one: Listed, run: Run) -> str:
         + '<h2>An episode</h2><p><button id="back">Back</button> <button id="play">Play</button> '
         '<button id="step">Step</button> <button id="next">Next where trees and expert disagree</button> '
         '<label>step <input id="at" type="range" min="0" value="0"></label></p>'
-        '<p id="told" role="status"></p><div id="picture"></div>'
+        f'<p id="told" role="status"></p><div id="picture"{_ground(played.ground)}></div>'
         f'<h2>Trees</h2>{trees}<script type="application/json" id="episode">{_data(played)}</script>'
         f"<script>{_SCRIPT}</script>"
     )
     return _page(one.name, body)
+
+
+def _ground(address: str) -> str:
+    return f' style="background: #fff url({address}) 0 0 / 100% 100%; max-width: 960px"' if address else ""
 
 
 def _data(played: Episode) -> str:

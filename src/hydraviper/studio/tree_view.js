@@ -22,14 +22,35 @@ export default {
       if (!svg) { return; }
       svg.setAttribute("role", "group");  // a picture's parts are hidden from screen readers, a group's are not
       svg.setAttribute("aria-label", this.label);
+      svg.setAttribute("aria-description", "Arrow keys move between nodes, Enter chooses one.");
       svg.querySelectorAll("g.node").forEach((part) => {
-        part.setAttribute("tabindex", "0");
         part.setAttribute("role", "button");
         const told = part.querySelector("title");
         part.setAttribute("aria-label", "node " + part.dataset.node + ": " + (told ? told.textContent : ""));
       });
+      this.reach(this.now.selected);
       this.size();
       this.show();
+    },
+    parts() { return [...this.$refs.paper.querySelectorAll("g.node")]; },
+    part(node) { return this.$refs.paper.querySelector(`g.node[data-node="${Number(node)}"]`); },
+    reach(node) {  // one node is reached by Tab, the others from there by arrows
+      const chosen = this.part(node) || this.part(0);
+      this.parts().forEach((part) => part.setAttribute("tabindex", part === chosen ? "0" : "-1"));
+      return chosen;
+    },
+    beside(part, key) {
+      const node = Number(part.dataset.node), all = this.parts();
+      if (key === "ArrowUp") {
+        const edge = this.$refs.paper.querySelector(`g.edge[data-node="${node}"]`);
+        return edge && this.part(edge.dataset.parent);
+      }
+      if (key === "ArrowDown") {
+        const edge = this.$refs.paper.querySelector(`g.edge[data-parent="${node}"]`);
+        return edge && this.part(edge.dataset.node);
+      }
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
+      return step && all[all.indexOf(part) + step];
     },
     show() {
       const lit = new Set(this.now.lit), marked = new Set(this.now.marked), found = new Set(this.now.found);
@@ -59,12 +80,20 @@ export default {
     fit() { this.scale = 0; this.size(); },
     choose(target) {
       const part = target.closest("g.node");
-      if (part) { this.$emit("node", Number(part.dataset.node)); }
+      if (part) {
+        this.reach(part.dataset.node);
+        this.$emit("node", Number(part.dataset.node));
+      }
       return part;
     },
     click(event) { this.choose(event.target); },
     key(event) {
       if ((event.key === "Enter" || event.key === " ") && this.choose(event.target)) { event.preventDefault(); }
+      const part = event.target.closest("g.node"), next = part && this.beside(part, event.key);
+      if (next) {
+        event.preventDefault();
+        this.reach(next.dataset.node).focus();
+      }
     },
   },
 };

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Collection
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from nicegui import ui
 from nicegui.element import Element
 
+from hydraviper import Run
+from hydraviper.runs.draw import drawn
 from hydraviper.studio.lighting import LIGHTING
 
 STYLE = """
@@ -18,6 +21,17 @@ STYLE = """
 .tree-paper .node.found > rect:first-of-type { stroke: #007a57; stroke-width: 4; stroke-dasharray: none; }
 .tree-paper .node.selected > rect:first-of-type { stroke: #000; stroke-width: 4; stroke-dasharray: none; }
 """
+
+
+_DRAWN: WeakKeyDictionary[Run, dict[int, str]] = WeakKeyDictionary()
+
+
+def tree_of(run: Run, place: int) -> str:
+    """The drawing of a tree of a run, which is made once."""
+    known = _DRAWN.setdefault(run, {})
+    if place not in known:
+        known[place] = drawn(run, place, run.trees.trees[place])
+    return known[place]
 
 
 class TreeView(Element, component="tree_view.js"):

@@ -10,39 +10,42 @@ from nicegui import ui
 from hydraviper import RefineSettings, Run, Wish, edit, repair
 from hydraviper.runs import edit as edits
 from hydraviper.runs import nodes
-from hydraviper.runs.draw import drawn
 from hydraviper.runs.export import FORMATS, export
 from hydraviper.runs.folder import numbered
 from hydraviper.runs.refine import refine
-from hydraviper.studio.frame import Words, address, away, button, run_page, safely, tell, text
+from hydraviper.studio.frame import PATIENCE, Words, address, away, button, run_page, safely, tell, text
 from hydraviper.studio.shelf import Shelf
-from hydraviper.studio.tree_view import TreeView
+from hydraviper.studio.tree_view import TreeView, tree_of
 
+LAST = 50  # edits that are listed
 QUICK = 200  # episodes on which a change is tried; it is judged by as many as the run was scored on
 
 
 def add(shelf: Shelf) -> None:
     """Add the page."""
 
-    @ui.page("/run/{name}/correct")
-    async def correct(name: str) -> None:
+    @ui.page("/run/{name}/correct", response_timeout=PATIENCE)
+    async def correct(name: str, agent: str = "", node: int = 0) -> None:
         async with run_page(shelf, name, "correct") as run:
             if run is not None:
-                _Correction(shelf, name, run)
+                _Correction(shelf, name, run, agent, node)
 
 
 class _Correction:
     """The page of one visitor; `run` is the version that is shown, and edits of another one are refused."""
 
-    def __init__(self, shelf: Shelf, name: str, run: Run) -> None:
-        self.shelf, self.name, self.run, self.node = shelf, name, run, 0
-        agents = [agent.name for agent in run.trees.agents]
+    def __init__(self, shelf: Shelf, name: str, run: Run, agent: str, node: int) -> None:
+        self.shelf, self.name, self.run, self.node = shelf, name, run, max(node, 0)
+        agents = [one.name for one in run.trees.agents]
+        first = agent if agent in agents else agents[0]
         with ui.row().classes("items-end"):
-            self.agent = ui.select(agents, label="Agent", value=agents[0], on_change=lambda e: self.draw())
+            self.agent = ui.select(agents, label="Agent", value=first, on_change=lambda e: self.draw())
             button("Undo the last edit", safely(self.undo))
             self.into = ui.select({"here": "this run", "new": "a new run"}, label="Apply edits to", value="here")
         self.outcome = (
-            Words("p", "Choose a node, change it, and see what that costs.").classes("panel").props('role="status"')
+            Words("p", "Choose a node, change it, and see what that costs.")
+            .classes("panel")
+            .props('role="status" tabindex="-1"')
         )
         with ui.element("div").style(
             "display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr) minmax(300px, 380px)"
@@ -67,11 +70,11 @@ class _Correction:
         tree = self.run.trees.trees[self.place]
         self.tree.clear()
         with self.tree:
-            self.view = TreeView(drawn(self.run, self.place, tree), f"Tree of {self.agent.value}", self.choose)
+            self.view = TreeView(tree_of(self.run, self.place), f"Tree of {self.agent.value}", self.choose)
         self.history.clear()
         with self.history:
-            for record in self.run.trees.edits:
-                Words("li", edits.in_words(record))
+            for number, record in list(enumerate(self.run.trees.edits, 1))[-LAST:]:
+                Words("li", edits.in_words(record)).props(f"value={number}")
         self.choose(min(self.node, len(tree) - 1))
 
     def choose(self, node: int) -> None:
@@ -173,6 +176,7 @@ class _Correction:
     def _again(self) -> None:
         self.run = self.shelf.open(self.name)
         self.draw()
+        self.outcome.focus()  # the button that was pressed is gone
 
     def _new(self, what: str) -> Path:
         return numbered(self.shelf.folder, f"{self.name}-{what}")

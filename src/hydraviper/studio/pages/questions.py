@@ -7,11 +7,10 @@ from nicegui import ui
 
 from hydraviper import Run, explain
 from hydraviper.runs import nodes
-from hydraviper.runs.draw import drawn
-from hydraviper.studio.frame import Words, prepared, run_page, text
+from hydraviper.studio.frame import PATIENCE, Words, prepared, run_page, text
 from hydraviper.studio.pages.properties import PropertyForm
 from hydraviper.studio.shelf import Shelf
-from hydraviper.studio.tree_view import TreeView
+from hydraviper.studio.tree_view import TreeView, tree_of
 
 STEP = 0.01  # of a slider
 SEEN = 10  # episodes that tell how far the sliders go
@@ -20,7 +19,7 @@ SEEN = 10  # episodes that tell how far the sliders go
 def add(shelf: Shelf) -> None:
     """Add the page."""
 
-    @ui.page("/run/{name}/questions")
+    @ui.page("/run/{name}/questions", response_timeout=PATIENCE)
     async def questions(name: str) -> None:
         async with run_page(shelf, name, "questions") as run:
             if run is None:
@@ -72,7 +71,7 @@ class _Observation:
                 self._slider(agent.features[k], float(low[k]), float(high[k]), k in asked | derived)
         self.tree.clear()
         with self.tree:
-            self.view = TreeView(drawn(self.run, place, tree), f"Tree of {name}")
+            self.view = TreeView(tree_of(self.run, place), f"Tree of {name}")
         self.answer()
 
     def _slider(self, feature: str, low: float, high: float, asked: bool) -> None:

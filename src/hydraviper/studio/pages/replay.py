@@ -1,15 +1,15 @@
 """An episode on the game's own picture, beside the trees whose paths light up."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from nicegui import ui
 
-from hydraviper import Run
-from hydraviper.runs.draw import drawn
+from hydraviper import Run, explain
 from hydraviper.runs.episodes import Episode, Moment, episode
-from hydraviper.studio.frame import Words, button, prepared, run_page, safely
+from hydraviper.studio.frame import PATIENCE, Words, address, button, prepared, run_page, safely, tell
 from hydraviper.studio.shelf import Shelf
-from hydraviper.studio.tree_view import TreeView
+from hydraviper.studio.tree_view import TreeView, tree_of
 
 SHOWN = 4  # trees at once, at most
 SPEEDS = {0.5: "half speed", 1: "normal speed", 2: "double speed", 5: "five times"}
@@ -20,33 +20,39 @@ KINDS = {"disagree": "trees and expert disagree", "loss": "the score is lost", "
 def add(shelf: Shelf) -> None:
     """Add the page."""
 
-    @ui.page("/run/{name}/replay")
+    @ui.page("/run/{name}/replay", response_timeout=PATIENCE)
     async def replay(name: str, number: int = 0, step: int = 0) -> None:
         async with run_page(shelf, name, "replay") as run:
             if run is None:
                 return
             played = await prepared("The episode is being played ...", episode, run, max(0, number))
             if played is not None:
-                _Replay(run, played).go(step)
+                _Replay(name, run, played).go(step)
 
 
 class _Replay:
     """The replay of one visitor."""
 
-    def __init__(self, run: Run, played: Episode) -> None:
-        self.run, self.played, self.step, self.plays = run, played, 0, False
+    def __init__(self, name: str, run: Run, played: Episode) -> None:
+        self.name, self.run, self.played, self.step, self.plays = name, run, played, 0, False
         self._controls()
         with ui.element("div").style(
             "display: grid; gap: 16px; grid-template-columns: minmax(300px, 2fr) minmax(0, 3fr); margin-top: 8px"
         ):
             with ui.element("div"):
-                self.picture = ui.html("", sanitize=False)
+                with ui.element("div").style("position: relative; max-width: 960px"):
+                    if played.ground:  # sent once
+                        ui.html(f'<img src="{played.ground}" alt="" style="width: 100%">', sanitize=False)
+                    self.picture = ui.html("", sanitize=False)
+                    self.picture.style("position: absolute; inset: 0" if played.ground else "")
                 self.told = Words("p", "").props('role="status"')
-                self.deeds = ui.element("div")
+                self.rows = ui.element("ul").style("padding-left: 18px; list-style: disc")
+                self.why = Words("pre", "").classes("panel").props('aria-live="polite"').style("white-space: pre-wrap")
             self.trees = ui.element("div").style(
                 "display: grid; gap: 8px; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr))"
             )
         self.views: dict[str, TreeView] = {}
+        self.deeds: dict[str, tuple[Words, ui.link]] = {}
         self._show(list(played.agents[:SHOWN]))
         self.timer = ui.timer(STEP, self._tick, active=False)
 
@@ -75,15 +81,25 @@ class _Replay:
                 )  # fmt: skip
 
     def _show(self, agents: list[str]) -> None:
-        """Show the trees of some agents."""
+        """Show the trees of some agents, and what they do."""
         self.trees.clear()
         self.views = {}
+        self.rows.clear()
+        self.deeds = {}
+        with self.rows:
+            for name in agents:
+                with ui.element("li").style("margin: 3px 0"):
+                    said = Words("span", "").style("margin-right: 8px")
+                    button("Why?", lambda name=name: self._explain(name)).props(f'aria-label="{_why(name)}"')
+                    link = ui.link("Correct this leaf", address(self.name, "correct")).style("margin-left: 8px")
+                    self.deeds[name] = said, link
         with self.trees:
             for name in agents:
                 place = self.run.trees.place(name)
-                svg = drawn(self.run, place, self.run.trees.trees[place])
-                self.views[name] = TreeView(svg, f"Tree of {name}")
+                svg = tree_of(self.run, place)
+                self.views[name] = TreeView(svg, f"Tree of {name}", lambda node, name=name: self._visit(name, node))
         self._light()
+        self._tell()
 
     def go(self, step: int) -> None:
         """Show a step."""
@@ -103,15 +119,28 @@ class _Replay:
         score = sum(self.played.scores[: self.step])
         here = [moment for moment in self.played.moments if moment.step == self.step]
         self.told.say(f"step {self.step} of {len(self.played)}, score so far {score:.2f}{_sentences(here)}")
-        self.deeds.clear()
-        if self.step == len(self.played):
-            return
-        with self.deeds, ui.element("ul").style("padding-left: 18px; list-style: disc"):
-            for name in self.views:
-                did = self.played.actions[name][self.step]
-                better = self.played.expert[name][self.step] if name in self.played.expert else None
-                same = "; the expert, too" if did == better else f"; the expert would do {better}"
-                Words("li", f"{name} does {did}{same if better is not None else ''}")
+        self.why.set_visibility(False)
+        self.rows.set_visibility(self.step < len(self.played))
+        for name, (words, link) in self.deeds.items() if self.step < len(self.played) else ():
+            did, leaf = self.played.actions[name][self.step], self.played.paths[name][self.step][-1]
+            better = self.played.expert[name][self.step] if name in self.played.expert else None
+            same = "; the expert, too" if did == better else f"; the expert would do {better}"
+            words.say(f"{name} does {did}{same if better is not None else ''}")
+            link.props["href"] = f"{address(self.name, 'correct')}?{urlencode({'agent': name, 'node': leaf})}"
+            link.update()
+
+    def _explain(self, name: str) -> None:
+        """Say why an agent does what it does at this step, and what would change that."""
+        self.why.say(str(explain(self.run, agent=name, observation=self.played.seen[name][self.step].tolist())))
+        self.why.set_visibility(True)
+
+    def _visit(self, name: str, node: int) -> None:
+        """Go to the next step at which an agent's path passes a node, and from the last one to the first."""
+        steps = [step for step, path in enumerate(self.played.paths[name]) if node in path]
+        if not steps:
+            tell(f"{name} never gets to node {node} in this episode.")
+        else:
+            self.go(next((step for step in steps if step > self.step), steps[0]))
 
     def _turn(self) -> None:
         """Play or pause."""
@@ -135,6 +164,10 @@ class _Replay:
     def _other(self, event: Any) -> None:
         if event.value is not None and int(event.value) != self.played.number:
             ui.run_javascript(f"location.search = 'number={max(0, int(event.value))}'")
+
+
+def _why(name: str) -> str:
+    return f"Why does {name} do this?".replace('"', "'")
 
 
 def _sentences(moments: list[Moment]) -> str:

@@ -8,15 +8,15 @@ from hydraviper import Run, Tree
 from hydraviper.runs import nodes
 from hydraviper.runs.draw import drawn
 from hydraviper.runs.nodes import NodeFacts
-from hydraviper.studio.frame import Words, away, button, run_page, safely, text
+from hydraviper.studio.frame import PATIENCE, Words, away, button, run_page, safely, text
 from hydraviper.studio.shelf import Shelf
-from hydraviper.studio.tree_view import TreeView
+from hydraviper.studio.tree_view import TreeView, tree_of
 
 
 def add(shelf: Shelf) -> None:
     """Add the page."""
 
-    @ui.page("/run/{name}/trees")
+    @ui.page("/run/{name}/trees", response_timeout=PATIENCE)
     async def trees(name: str) -> None:
         async with run_page(shelf, name, "trees") as run:
             if run is not None:
@@ -66,7 +66,7 @@ class _Trees:
         columns = "minmax(0, 1fr) minmax(0, 1fr)" if against is not None else "minmax(0, 1fr)"
         self.room.style(f"grid-template-columns: {columns}")
         with self.room:
-            self.view = TreeView(drawn(self.run, self.place, tree), f"Tree of {agent.name}", self.choose)
+            self.view = TreeView(tree_of(self.run, self.place), f"Tree of {agent.name}", self.choose)
             if against is not None:
                 words, other = against
                 beside = TreeView(drawn(self.run, self.place, other), f"Tree of {agent.name}, {words}")
