@@ -5,14 +5,23 @@ READY := .venv/.ready
 # Torch, Stable-Baselines3, RLlib and Minari have an environment of their own. TORCH=... chooses another build of torch.
 EXPERTS := .venv-experts
 TORCH ?= torch==2.13.0
-LOCKED := games train traffic verify export studies onnx ray docs dev
+LOCKED := games train traffic verify export studies studio onnx ray docs dev
 
-.PHONY: demo test check quick coverage lint style types bench lock clean test-experts test-wheel docs
+READY_RUN := runs/studio-example
+
+.PHONY: demo studio test check quick coverage lint style types bench lock clean test-experts test-wheel docs
 
 demo: $(READY)
 	@$(BIN)/hydraviper distill cooperative-navigation --budget low --seed 0
 	@echo; echo "One of the three trees:"; echo
 	@$(BIN)/hydraviper show runs/latest --agent agent-0
+
+# The web page, on the runs that are there and an example.
+studio: $(READY) | $(READY_RUN)
+	@$(BIN)/hydraviper studio runs
+
+$(READY_RUN): | $(READY)
+	@$(BIN)/hydraviper distill cooperative-navigation --budget low --seed 0 --out $@
 
 test: lint
 	$(BIN)/python -m pytest

@@ -27,6 +27,7 @@ SMOKE = {
     "export": "export run --to onnx --out trees.onnx",
     "studies": "study table1 --games cooperative-navigation --no-run --out study",
     "video": 'python -c "from PIL import Image"',
+    "studio": 'python -c "import nicegui, hydraviper.studio.server"',
     "onnx": 'python -c "import onnxruntime"',
     "optimal": 'python -c "from pystreed import STreeDClassifier"',
     "docs": 'python -c "import mkdocs, material, mkdocstrings, nbclient, ipykernel"',

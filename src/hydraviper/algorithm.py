@@ -144,6 +144,7 @@ def _write_line(
             samples=samples,
             dropped=None if math.isinf(dropped) else int(dropped),
             accuracy=dict(accuracy),
+            score=ledger.score,
             seconds=spent,
         )
     )

@@ -23,7 +23,7 @@ from hydraviper.data import (
     StreetRecord,
     Team,
 )
-from hydraviper.geometry import Frame, Intersection, RoadMap
+from hydraviper.geometry import Frame, Intersection, RoadMap, Scene, Seen
 
 
 @runtime_checkable
@@ -237,6 +237,9 @@ class Drawing:
     window: Callable[[str | None], AbstractContextManager[None]] | None = None
     # (policy, seed, count) -> pictures of an episode that the policy plays, each with its step: RGB uint8 [H, W, 3].
     pictures: Callable[[Policy, int, int], list[tuple[int, np.ndarray]]] | None = None
+    scene: Callable[[], Scene] | None = None  # where everybody is now, in the first episode of the batch under way
+    scene_of: Callable[[Seen], Scene] | None = None  # where everybody is, as some agents see it
+    frame_of: Callable[[Seen, RoadMap], Frame] | None = None  # the same on the road map
 
 
 @dataclass(frozen=True)

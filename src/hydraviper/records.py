@@ -202,6 +202,7 @@ class Iteration(Struct, frozen=True, kw_only=True):
     samples: int | None = None  # that the team's trees learn from
     dropped: int | None = None  # rollouts' worth of samples that resampling leaves out
     accuracy: dict[str, float | None] = {}  # agent -> agreement with the expert
+    score: float | None = None  # mean of the episodes that it collected, which the students before it played
     seconds: dict[str, float] = {}  # by step
 
 

@@ -14,6 +14,7 @@ import hydraviper
 from hydraviper.games import filming, window
 from hydraviper.rollout import play
 from hydraviper.runs import replay
+from hydraviper.runs.episodes import episode
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.file import TreesFile, save
 from tests.helpers.command_line import refuses
@@ -51,6 +52,16 @@ def test_a_film_shows_the_episode_of_evaluate(run, monkeypatch):
         hydraviper.replay(run, out=shown.out)
     near = hydraviper.replay(run, agent="signal-2", out=run.folder / "near.gif")
     assert near.out.is_file()
+
+
+def test_an_episode_for_people_has_a_picture_of_every_step(run):
+    played = episode(run, 1)
+    assert sum(played.scores) == pytest.approx(expected(run, 1))
+    assert len(played) == 6
+    assert all(played.picture(step).startswith("<img") for step in range(7))
+    assert played.picture(0) != played.picture(6)
+    assert not played.expert  # nobody knows where these trees come from
+    assert run.game._camera is None
 
 
 def test_pictures_hold_every_vehicle_and_every_light(run):

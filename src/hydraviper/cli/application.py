@@ -37,6 +37,8 @@ COMMANDS = {
         "studying",
         "Make a table or figure of the paper, with the published numbers beside; call again to continue.",
     ),
+    "studio": ("presenting", "Open a web page to look at runs, question them, correct them and compare them."),
+    "runs": ("presenting", "List the runs of a folder, finished or under way, with their scores."),
     "games": ("training", "List what can be distilled, with sizes."),
     "train": ("training", "Train an expert for a game."),
     "critic": (

@@ -22,6 +22,7 @@ from hydraviper.runs import compare as comparison
 from hydraviper.runs import distil as runs
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs.folder import point_to_latest
+from hydraviper.runs.following import noted
 from hydraviper.runs.opening import (
     engine_for,
     episodes_for,
@@ -127,6 +128,7 @@ def distill(
     with (
         runs.claimed(plan.recipe, out_folder) as folder,
         progress_bar(as_json) as show,
+        noted(folder, show, episodes=count, price=prices) as show,
         engine_for(game, workers) as players,
     ):
         opened = None if log is None else open_log(log, os.path.normpath(folder), resumed=resumed)

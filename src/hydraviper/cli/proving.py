@@ -15,6 +15,7 @@ from hydraviper.cli.printing import print_files
 from hydraviper.records import PropertyAnswer, Summary, encode
 from hydraviper.runs import repair as repairing
 from hydraviper.runs import verify as verifying
+from hydraviper.runs.counterexamples import write_pictures
 from hydraviper.runs.folder import point_to_latest
 from hydraviper.settings import DEPTH, FACTS_EPISODES, SOME_SECONDS
 from hydraviper.verify.prover.proof import SECONDS
@@ -34,6 +35,10 @@ FactsEpisodes = Annotated[
         "Episodes on which the facts about the game are checked; default: 50, none in simulators.",
     ),
 ]
+Pictures = Annotated[
+    Path | None,
+    typer.Option("--pictures", help="A folder: draw the first counterexample of every broken property into it."),
+]
 Depth = Annotated[int | None, number("--depth", DEPTH, "The most questions a tree may ask; default: up to four more.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Where the repaired run goes; default: beside.")]
 
@@ -45,11 +50,16 @@ def verify(
     seconds: Seconds = SECONDS,
     allow_empty: AllowEmpty = False,
     episodes: FactsEpisodes = None,
+    pictures: Pictures = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Prove properties of trees, or show observations at which they break: 0 all hold, 1 some do not."""
-    found = verifying.verify(open_run(run), properties, seconds=seconds, episodes=episodes, allow_empty=allow_empty)
+    opened = open_run(run)
+    found = verifying.verify(opened, properties, seconds=seconds, episodes=episodes, allow_empty=allow_empty)
     print(encode(found)) if as_json else _print_answers(found.properties)
+    drawn = [] if pictures is None else write_pictures(opened, found.properties, pictures)
+    if drawn and not as_json:
+        out.print("drawn: " + ", ".join(map(str, drawn)), soft_wrap=True)
     if not found.holds:
         raise typer.Exit(1)
 

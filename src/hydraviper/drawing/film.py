@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydraviper.data import InputError, JobError
 from hydraviper.drawing.maps import ROAD, window_of
-from hydraviper.drawing.svg import INK, PALETTE, SOFT
+from hydraviper.drawing.svg import INK, PALETTE, SOFT, line, tag, text
 from hydraviper.geometry import Car, Frame, Point, RoadMap
 
 if TYPE_CHECKING:
@@ -57,12 +57,37 @@ class Film:
         for lane, light in frame.lights.items():
             if lane in self._map.lanes:
                 self._light(pen, lane, light)
-        pen.rectangle((0, 0, picture.width, _HEAD), fill="#ffffff")
-        pen.text((10, _HEAD / 2), self._title, fill=INK, font=self._font.load_default(15), anchor="lm")
+        self._head(pen, picture)
         pen.text(
             (picture.width - 10, _HEAD / 2), _told(frame), fill=SOFT, font=self._font.load_default(15), anchor="rm"
         )
         return picture
+
+    def ground(self) -> Image:
+        """What all pictures share: roads, names of signals, the title."""
+        picture = self._roads.copy()
+        self._head(self._draw.Draw(picture), picture)
+        return picture
+
+    def _head(self, pen: Any, picture: Image) -> None:
+        pen.rectangle((0, 0, picture.width, _HEAD), fill="#ffffff")
+        pen.text((10, _HEAD / 2), self._title, fill=INK, font=self._font.load_default(15), anchor="lm")
+
+    def above(self, frame: Frame, label: str) -> str:
+        """What lies on the ground at a moment, as SVG of the same size: a hundredth of a picture's bytes."""
+        bars: dict[tuple[str, int], list[str]] = {}
+        for car in frame.cars:
+            colour = _WAITS if car.speed < _STANDS else _GOES
+            bars.setdefault((colour, max(3, round(2.0 * self._scale))), []).append(line(map(self._place, _ends(car))))
+        for lane, light in frame.lights.items():
+            if lane in self._map.lanes:
+                key = _LIGHTS.get(light, _RED), max(3, round(1.6 * self._scale))
+                bars.setdefault(key, []).append(line(self._stop_line(lane)))
+        wide, tall = self.size
+        paths = [tag("path", d="".join(d), stroke=colour, stroke_width=width) for (colour, width), d in bars.items()]
+        words = text(wide - 10, _HEAD / 2 + 5, _told(frame), font_size=15, text_anchor="end", fill=SOFT)
+        look = {"viewBox": f"0 0 {wide} {tall}", "role": "img", "aria_label": label, "style": "display: block"}
+        return tag("svg", "".join([*paths, words]), xmlns="http://www.w3.org/2000/svg", width="100%", **look)
 
     def _place(self, point: Point, larger: int = 1) -> Point:
         """Metres to the right and up -> pixels to the right and down."""
@@ -88,20 +113,26 @@ class Film:
 
     def _car(self, pen: Any, car: Car) -> None:
         """A bar from its front to its back, wide enough to be seen."""
-        angle, (x, y) = math.radians(car.angle), car.position
-        back = x - math.sin(angle) * car.length, y - math.cos(angle) * car.length
         colour = _WAITS if car.speed < _STANDS else _GOES
-        pen.line([self._place((x, y)), self._place(back)], fill=colour, width=max(3, round(2.0 * self._scale)))
+        pen.line([self._place(end) for end in _ends(car)], fill=colour, width=max(3, round(2.0 * self._scale)))
 
     def _light(self, pen: Any, lane: str, light: str) -> None:
         """A bar across the end of a lane."""
-        line = self._map.lanes[lane].line
-        (x, y), (u, v) = line[-1], line[-2]
-        far = math.dist(line[-1], line[-2]) or 1.0
+        pen.line(self._stop_line(lane), fill=_LIGHTS.get(light, _RED), width=max(3, round(1.6 * self._scale)))
+
+    def _stop_line(self, lane: str) -> list[Point]:
+        """Where a lane ends, from its one side to the other."""
+        (u, v), (x, y) = self._map.lanes[lane].line[-2:]
+        far = math.dist((u, v), (x, y)) or 1.0
         side = self._map.lanes[lane].width / 2
         across = (y - v) / far * side, (u - x) / far * side
-        ends = [self._place((x + sign * across[0], y + sign * across[1])) for sign in (-1, 1)]
-        pen.line(ends, fill=_LIGHTS.get(light, _RED), width=max(3, round(1.6 * self._scale)))
+        return [self._place((x + sign * across[0], y + sign * across[1])) for sign in (-1, 1)]
+
+
+def _ends(car: Car) -> tuple[Point, Point]:
+    """Its front and its back."""
+    angle, (x, y) = math.radians(car.angle), car.position
+    return (x, y), (x - math.sin(angle) * car.length, y - math.cos(angle) * car.length)
 
 
 def check(path: Path) -> None:

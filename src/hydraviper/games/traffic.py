@@ -21,6 +21,7 @@ from hydraviper.data import Agent, Derived, InputError, Observations, Recommende
 from hydraviper.games import (
     demand,
     programs,
+    queues,
     road_map,
     road_network,
     sight,
@@ -139,7 +140,13 @@ class Traffic:
                 lines=traffic_features.lines(self.agents, signals),
             ),
             Graph(self.network.neighbours, tuple(map(_served, signals))),
-            Drawing(self._road_map, _intersections(self.agents, signals), self._film, self._window),
+            Drawing(
+                self._road_map,
+                _intersections(self.agents, signals),
+                self._film,
+                self._window,
+                frame_of=partial(queues.frame_of, self.agents, signals),
+            ),
             controllers=self._controllers,
             knowledge=traffic_facts.knowledge(self.agents),
             notes=(*_notes(self.network), *_left_out(self.scenario)),

@@ -19,6 +19,7 @@ from hydraviper.runs.run import Run
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees import shown
 from hydraviper.trees.file import TreesFile
+from hydraviper.trees.tree import Tree
 
 PICTURES = 6  # of an episode
 
@@ -30,6 +31,13 @@ def tree_svg(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> str:
         raise InputError(f"an SVG shows one tree: choose an --agent of {names}.")
     agent, tree = next(zip(trees.agents, trees.trees, strict=True))
     return to_svg(agent, tree, _icons(run, trees, tell), "\n".join(heading(trees))) + "\n"
+
+
+def drawn(run: Run, place: int, tree: Tree, lit: Sequence[int] = ()) -> str:
+    """A tree of one of a run's agents as SVG: the run's own, or another version of it."""
+    agent, look = run.trees.agents[place], _look(run, run.trees, lambda sentence: None)
+    shown = notebooks.panel(agent, tree, look)
+    return to_svg(agent, tree, shown.icons, lit=lit)
 
 
 def report(

@@ -18,6 +18,7 @@ from hydraviper.runs.run import expert_hash, read_recipe
 from hydraviper.trees import file
 from hydraviper.version import __version__
 
+NOTE = "progress.json"  # how far a run under way is, for who follows it
 JOURNAL = "rollouts.journal"  # rollouts of a run under way, so that it goes on where it was killed
 
 
@@ -80,7 +81,7 @@ def claimed(recipe: Recipe, folder: Path | None) -> Iterator[Path]:
             yield folder
         except InputError:
             if not resumed:  # else what was played before is still worth something
-                for name in ("settings.json", "ledger.jsonl", EXPERT, JOURNAL):
+                for name in ("settings.json", "ledger.jsonl", EXPERT, JOURNAL, NOTE):
                     (folder / name).unlink(missing_ok=True)
                 with suppress(OSError):
                     folder.rmdir()  # only if nothing else is in it

@@ -15,7 +15,7 @@ from hydraviper.profile import Profile
 from hydraviper.protocols import Game, Policy, offers
 from hydraviper.rollout import play
 from hydraviper.runs.folder import check_file, check_new_file
-from hydraviper.runs.run import Source, opened
+from hydraviper.runs.run import Run, Source, opened
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.tree import Tree
 
@@ -48,10 +48,10 @@ def replay(
     run = opened(run)
     if agent is not None:
         run.trees.place(agent)
-    students, drawing = run.students, offers(run.game).drawing
+    drawing = offers(run.game).drawing
     if drawing.window is None:
         raise InputError(f"there is nothing to replay of {run.game.name}: only traffic games have a window and a map.")
-    policy = _Trees(students) if len(students) == len(run.game.agents) else Profile(run.expert, students)
+    policy = players(run)
     seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, 1, episode)
     if out is None and os.environ.get("DISPLAY"):
         try:
@@ -64,6 +64,12 @@ def replay(
     film.check(path)
     (check_file if out is None else check_new_file)(path)
     return Replayed(episode, seed, _filmed(run.game, policy, seeds, path, agent), path)
+
+
+def players(run: Run) -> Policy:
+    """Who plays a run's episodes: its trees, and the expert for agents that have none."""
+    students = run.students
+    return _Trees(students) if len(students) == len(run.game.agents) else Profile(run.expert, students)
 
 
 @dataclass(frozen=True)

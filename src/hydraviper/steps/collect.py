@@ -90,9 +90,11 @@ def _warm_up(task: Task, datasets: Sequence[Dataset], profile: Profile) -> int:
 
 def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, count: int) -> None:
     if count == 0:
+        task.ledger.score = None
         return
     seeds = task.seeds(Purpose.COLLECT, iteration, count)
     rollouts = task.engine.play(profile, seeds, record=True)
+    task.ledger.score = float(task.game.score.of(rollouts.returns).mean())
     observations = rollouts.observations or ()
     actions = check_actions(task.game, task.expert.act(observations), int(rollouts.lengths.sum()))
     for dataset in datasets:
