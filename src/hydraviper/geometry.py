@@ -1,4 +1,4 @@
-"""Where roads, signals and their movements lie: what maps and icons are drawn from."""
+"""Where things lie: roads, signals and their movements, agents and landmarks; what pictures are drawn from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,3 +84,20 @@ class RoadMap:
     def __post_init__(self) -> None:
         if unknown := [name for signal in self.signals for name in signal.lanes if name not in self.lanes]:
             raise InputError(f"a signal of the map looks at the lane {unknown[0]!r}, which the map does not have.")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something on a plane."""
+
+    name: str
+    kind: str  # agent, landmark or goal
+    position: Point
+    size: float  # its radius
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A moment of an episode on a plane."""
+
+    marks: tuple[Mark, ...]

@@ -23,7 +23,7 @@ from hydraviper.data import (
     StreetRecord,
     Team,
 )
-from hydraviper.geometry import Frame, Intersection, RoadMap
+from hydraviper.geometry import Frame, Intersection, RoadMap, Scene
 
 
 @runtime_checkable
@@ -226,6 +226,7 @@ class Drawing:
     window: Callable[[str | None], AbstractContextManager[None]] | None = None
     # (policy, seed, count) -> pictures of an episode that the policy plays, each with its step: RGB uint8 [H, W, 3].
     pictures: Callable[[Policy, int, int], list[tuple[int, np.ndarray]]] | None = None
+    scene: Callable[[], Scene] | None = None  # where everybody is now, in the first episode of the batch under way
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,12 @@ from hydraviper.data import Agent, InputError, Knowledge, Observations, Recommen
 from hydraviper.games import particle_facts, scripts
 from hydraviper.games import particle_features as features
 from hydraviper.games.particle_arena import Arena, World
+from hydraviper.geometry import Mark, Scene
 from hydraviper.kernels import particles as kernels
-from hydraviper.protocols import Offers, Scoring, Search
+from hydraviper.protocols import Drawing, Offers, Scoring, Search
 from hydraviper.settings import Range
 
+LANDMARK_SIZE = 0.05  # as drawn
 PHYSICS = ("original", "mpe2")
 AGENTS = Range(1, 20, "somebody has to move", "the features of more fill the memory")
 HORIZON = Range(1, 10_000, "an episode has a step", "nobody waits for longer episodes")
@@ -29,6 +31,7 @@ class ParticleWorld:
     """What both worlds share: the state, the clock and the physics."""
 
     width = None
+    _has_goal = False
     agents: tuple[Agent, ...]
     teams: tuple[Team, ...]
     recommended = Recommended()
@@ -110,7 +113,22 @@ class ParticleWorld:
     def _offers(self, knowledge: Knowledge, scoring: Scoring, lines: str, secrets: tuple[str, ...] = ()) -> Offers:
         derived = tuple(features.derived(agent, self.sizes[1]) for agent in self.agents)
         search = Search(derived, self.arena, self.alike, lines=lines)
-        return Offers(scoring, search, knowledge=knowledge, secrets=secrets, compiled=True)
+        look = Drawing(scene=self.scene)
+        return Offers(scoring, search, drawing=look, knowledge=knowledge, secrets=secrets, compiled=True)
+
+    def scene(self) -> Scene:
+        """Where agents and landmarks are in the first episode of the batch."""
+        agents, landmarks = self.positions[0].tolist(), self.landmarks[0].tolist()
+        goal = int(self.goals[0]) if self._has_goal else None
+        marks = [
+            Mark(f"landmark {k}", "goal" if k == goal else "landmark", (x, y), LANDMARK_SIZE)
+            for k, (x, y) in enumerate(landmarks)
+        ]
+        marks += [
+            Mark(agent.name, "agent", (x, y), kernels.AGENT_SIZE if self.collide else LANDMARK_SIZE)
+            for agent, (x, y) in zip(self.agents, agents, strict=True)
+        ]
+        return Scene(tuple(marks))
 
     def _begin(self) -> None: ...
 
@@ -160,6 +178,7 @@ class PhysicalDeception(ParticleWorld):
     """Defenders cover the goal without giving it away to an adversary that does not know it (`simple_adversary`)."""
 
     name = "physical-deception"
+    _has_goal = True
     recommended = Recommended(ucb_scale=2.0)
 
     def __init__(self, defenders: int = 2, physics: str = "original", horizon: int = 25) -> None:

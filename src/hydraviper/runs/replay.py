@@ -15,7 +15,7 @@ from hydraviper.profile import Profile
 from hydraviper.protocols import Game, Policy, offers
 from hydraviper.rollout import play
 from hydraviper.runs.folder import check_file, check_new_file
-from hydraviper.runs.run import Source, opened
+from hydraviper.runs.run import Run, Source, opened
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.tree import Tree
 
@@ -48,10 +48,10 @@ def replay(
     run = opened(run)
     if agent is not None:
         run.trees.place(agent)
-    students, drawing = run.students, offers(run.game).drawing
+    drawing = offers(run.game).drawing
     if drawing.window is None:
         raise InputError(f"there is nothing to replay of {run.game.name}: only traffic games have a window and a map.")
-    policy = _Trees(students) if len(students) == len(run.game.agents) else Profile(run.expert, students)
+    policy = players(run)
     seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, 1, episode)
     if out is None and os.environ.get("DISPLAY"):
         try:
@@ -66,13 +66,20 @@ def replay(
     return Replayed(episode, seed, _filmed(run.game, policy, seeds, path, agent), path)
 
 
+def players(run: Run) -> Policy:
+    """Who plays a run's episodes: its trees, and the expert for agents that have none."""
+    students = run.students
+    return TreesAlone(students) if len(students) == len(run.game.agents) else Profile(run.expert, students)
+
+
 @dataclass(frozen=True)
-class _Trees:
+class TreesAlone:
     """Trees for everybody, so that no expert is needed."""
 
     students: Mapping[int, Tree]
 
     def act(self, observations: Observations) -> np.ndarray:
+        """One action per episode and agent, [B, N]."""
         return np.stack([self.students[i].predict(seen) for i, seen in enumerate(observations)], axis=1)
 
 
