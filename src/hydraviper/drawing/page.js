@@ -16,6 +16,7 @@ const hydraviper = (function () {
       part.setAttribute("aria-label", part.querySelector("title").textContent);
     });
 
+    const leaf = (node) => !Array.from(parents.values()).includes(node);
     function path(node) {
       const way = [];
       for (let n = node; n !== undefined; n = parents.get(n)) { way.unshift(n); }
@@ -90,7 +91,7 @@ const hydraviper = (function () {
       } else { return; }
       event.preventDefault();
     });
-    return { light, path, look, size, zoom, wide };
+    return { light, path, leaf, look, size, zoom, wide };
   }
 
   /* Trees with a button for each and for all, and buttons that zoom.
@@ -130,14 +131,14 @@ const hydraviper = (function () {
     const marks = all(root, "[data-mark]"), paths = all(root, "[data-path]"), lights = all(root, "[data-light]");
     const image = root.querySelector("img"), deeds = all(root, ".deeds span");
     const first = Array.from({ length: last + 1 }, (_, step) => frames.findIndex((frame) => frame.step >= step));
-    const apart = agents[0].expert ? first.map((_, step) => step).filter((step) => step < last
-      && agents.some((agent) => agent.leaves[step] >= 0 && agent.does[step] !== agent.expert[step])) : [];
+    const differs = (agent, step) => agent.expert && agent.leaves[step] >= 0 && agent.does[step] !== agent.expert[step];
+    const apart = first.map((_, step) => step).filter((step) => step < last && agents.some((one) => differs(one, step)));
     const stage = root.querySelector(".stage svg"), whole = stage && stage.getAttribute("viewBox");
     let now = 0, timer = null, near = false, place = 0;
     const beside = trees(panel, moments, (number) => { place = number; look(); });
 
     function look() {  // at the whole picture, or at the surroundings of the agent whose tree is seen
-      const agent = agents[place], view = agent && told.near[agent.name];
+      const view = told.near[place];
       part("closer").hidden = !view;
       part("closer").setAttribute("aria-pressed", near);
       if (stage) { stage.setAttribute("viewBox", near && view || whole); }
@@ -181,10 +182,9 @@ const hydraviper = (function () {
       const view = beside.views[place], agent = agents[place];
       const found = agent.leaves.flatMap((leaf, k) => (leaf >= 0 && view.path(leaf).includes(node) ? [k] : []));
       const list = part("moments"), steps = found.length === 1 ? "step" : "steps";
-      const leaf = view.path(node).length && agent.leaves.includes(node);
       pause();
       if (found.length) { go(found.find((one) => one > step()) ?? found[0]); } else { view.light(view.path(node)); }
-      list.replaceChildren(`Node ${node} of ${agent.name} ${leaf ? "decided" : "was on the way"} in `
+      list.replaceChildren(`Node ${node} of ${agent.name} ${view.leaf(node) ? "decided" : "was on the way"} in `
         + `${found.length || "no"} ${found.length ? steps : "step"} of this episode${found.length ? ": " : "."}`);
       found.slice(0, 40).forEach((one) => {
         const button = document.createElement("button");

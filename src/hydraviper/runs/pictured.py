@@ -48,7 +48,7 @@ def _episode(game: Game, students: Mapping[int, Tree], expert: Expert | None, se
             short_actions(game.agents[i]),
             np.where(played.moments(i), tree.apply(seen[i]), -1).tolist(),
             tree.predict(seen[i]).tolist(),
-            None if wanted is None else wanted[:, i].tolist(),
+            None if wanted is None or wanted[:, i].min(initial=0) < 0 else wanted[:, i].tolist(),  # a program's choice
         )
         for i, tree in students.items()
     ]

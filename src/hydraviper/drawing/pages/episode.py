@@ -65,7 +65,8 @@ def _data(episode: Episode, stage: Stage) -> str:
     ]
     told = {
         **{"steps": len(episode.scores) - 1, "score": episode.score, "scores": list(episode.scores)},
-        **{"agents": agents, "frames": stage.frames, "pictures": stage.pictures, "near": stage.near},
+        **{"agents": agents, "near": [stage.near.get(one.agent) for one in episode.deeds]},
+        **{"frames": stage.frames, "pictures": stage.pictures},
     }
     return json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
 
