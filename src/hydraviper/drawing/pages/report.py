@@ -5,9 +5,11 @@ from html import escape
 from math import isfinite
 
 from hydraviper.data import Agent, Team
+from hydraviper.drawing import panels, stages
 from hydraviper.drawing.charts import inline, scrolling
 from hydraviper.drawing.maps import draw_map
 from hydraviper.drawing.pages import beyond, making
+from hydraviper.drawing.pages import episode as episodes
 from hydraviper.drawing.pages.episode import Episode, player
 from hydraviper.drawing.pages.scores import more_scores, scores, verdict
 from hydraviper.drawing.pages.streets import streets
@@ -55,7 +57,8 @@ def render_report(
         making.again(summary),
     ]
     body = "\n".join(filter(None, sections))
-    return page(f"{summary.game}: {summary.algorithm}", body + script() * bool(trees), summary.version)
+    style = panels.STYLE + episodes.STYLE + stages.STYLE if trees else ""
+    return page(f"{summary.game}: {summary.algorithm}", body + script() * bool(trees), summary.version, style)
 
 
 def _header(summary: Summary, trees: Sequence[Tree]) -> str:

@@ -2,8 +2,7 @@
 
 from html import escape
 
-from hydraviper.drawing import panels, stages
-from hydraviper.drawing.pages import episode
+from hydraviper.drawing.panels import DARK, LIGHT
 
 LAYOUT = """
 * { box-sizing: border-box; }
@@ -64,15 +63,14 @@ footer { margin-top: 56px; color: var(--soft); font-size: 14px; border-top: 1px 
   .pictured svg { max-height: 165mm; } .pair { grid-template-columns: 1fr 1fr; } pre { white-space: pre-wrap; }
 }
 """
-STYLE = panels.LIGHT + panels.DARK + panels.STYLE + episode.STYLE + stages.STYLE + LAYOUT
 
 
-def page(title: str, body: str, version: str | None = None) -> str:
-    """A whole page that needs no other file."""
+def page(title: str, body: str, version: str | None = None, style: str = "") -> str:
+    """A whole page that needs no other file; `style` is how parts look that not every page has."""
     maker = f"hydraviper {escape(version)}" if version else "hydraviper"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n"
+        f"<title>{escape(title)}</title>\n<style>{LIGHT}{DARK}{style}{LAYOUT}</style>\n</head>\n<body>\n<main>\n{body}\n"
         f"<footer>Made by {maker}. This page needs no other file.</footer>\n</main>\n</body>\n</html>\n"
     )
