@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import hydraviper
 from hydraviper.experts.enumeration import worst_team_q
+from hydraviper.experts.networks import Network
 from hydraviper.kernels import networks as kernels
 from tests.helpers.experts import forward, random_expert
 
@@ -58,6 +61,34 @@ def test_the_worst_joint_action_is_found(scene, team, judges):
     worst = worst_team_q(expert.q, observations, actions, team, judges, expert.action_counts)
     found = expert.worst_team_q(observations, actions, team, judges)
     np.testing.assert_allclose(found, worst, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("widths", [(5, 40), (33, 7), (64, 64)])
+def test_critics_of_any_width_and_teams_of_any_size(widths):
+    """Units and joint actions fill no whole vectors; critics are of unlike width, and many units switch."""
+    crowd, draws = hydraviper.make("cooperative-navigation:agents=4"), np.random.default_rng(6)
+    expert = random_expert(crowd, hidden=widths[0])
+    critics = [critic(draws, expert.critics[0].layers[0].shape[0], *widths), *expert.critics[1:]]
+    expert = replace(expert, critics=tuple(critics))
+    observations = [draws.normal(size=(20, len(agent.features))).astype(np.float32) for agent in crowd.agents]
+    actions = expert.act(observations)
+    for team in ((0, 1, 2, 3), (3, 1)):
+        worst = worst_team_q(expert.q, observations, actions, team, None, expert.action_counts)
+        np.testing.assert_allclose(expert.worst_team_q(observations, actions, team), worst, rtol=1e-4, atol=1e-3)
+
+
+def critic(draws, inputs, first, second):
+    shapes = [(inputs, first), (first,), (first, second), (second,), (second, 1), (1,)]
+    return Network(tuple(draws.normal(size=shape).astype(np.float32) for shape in shapes))
+
+
+def test_a_value_that_is_not_a_number_is_not_lost(scene):
+    _, expert, observations, actions = scene
+    broken = [seen[:3].copy() for seen in observations]
+    broken[0][1, 2] = np.nan
+    found = expert.worst_team_q(broken, actions[:3], (0, 1, 2))
+    assert np.isfinite(found[[0, 2]]).all()
+    assert np.isnan(found[1])
 
 
 @pytest.mark.slow

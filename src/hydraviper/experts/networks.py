@@ -9,10 +9,12 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from hydraviper.data import InputError, Observations, Team
+from hydraviper.kernels import joint as joint_kernels
 from hydraviper.kernels import networks as kernels
+from hydraviper.kernels.sums import LANES
 from hydraviper.protocols import Policy, SeededPolicy
 
-BLOCK_VALUES = 32_768  # joint values per piece of work; no row's result depends on it
+BLOCK = 256  # samples per piece of work; no sample's result depends on it
 MOST_JOINT_ACTIONS = 1_000_000  # of a team, to look for the worst one
 
 Layers = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -82,23 +84,17 @@ class JointValues:
         joint_actions = math.prod(counts.tolist())
         if joint_actions > MOST_JOINT_ACTIONS:
             raise InputError(f"a team of {len(team)} has {joint_actions:,} joint actions: split it with --teams.")
-        padded = -(-joint_actions // kernels.LANES) * kernels.LANES
-        block = max(1, BLOCK_VALUES // padded)
         members, offsets = np.array(team), _offsets(self)
-        out = np.empty(len(actions))
+        stacked = _stacked([self.critics[judge] for judge in judges])
+        out = np.empty(len(actions), np.float32)
 
         def one(start: int) -> None:
-            rows = slice(start, start + block)
+            rows = slice(start, start + BLOCK)
             joint = np.concatenate([seen[rows] for seen in observations], axis=1)
-            worth = np.zeros((len(joint), padded), np.float32)
-            for judge in judges:
-                kernels.add_joint_values(
-                    joint, actions[rows], offsets, members, counts, *self.critics[judge].layers, worth
-                )
-            out[rows] = worth[:, :joint_actions].min(axis=1).astype(np.float64) / len(judges)
+            joint_kernels.worst_values(joint, actions[rows], offsets, members, counts, *stacked, out[rows])
 
-        _each(self.workers, one, range(0, len(actions), block))
-        return out
+        _each(self.workers, one, range(0, len(actions), BLOCK))
+        return out.astype(np.float64) / len(judges)
 
 
 @dataclass(frozen=True)
@@ -154,6 +150,25 @@ def _offsets(expert: HasCritics) -> np.ndarray:
     """Where each agent's actions begin in a critic's first layer, [N]."""
     counts = np.array(expert.action_counts)
     return sum(expert.observation_sizes) + np.cumsum(counts) - counts
+
+
+def _stacked(networks: Sequence[Network]) -> Layers:
+    """The layers of several networks, each kind in one array; units that do nothing fill up whole vectors."""
+    first, second = (_whole(max(network.layers[k].shape[0] for network in networks)) for k in (1, 3))
+    inputs = networks[0].layers[0].shape[0]
+
+    def stack(k: int, *shape: int) -> np.ndarray:
+        arrays = np.zeros((len(networks), *shape), np.float32)
+        for held, network in zip(arrays, networks, strict=True):
+            held[tuple(slice(size) for size in network.layers[k].shape)] = network.layers[k]
+        return arrays
+
+    hidden = stack(0, inputs, first), stack(1, first), stack(2, first, second), stack(3, second)
+    return (*hidden, stack(4, second, 1), stack(5, 1))
+
+
+def _whole(units: int) -> int:
+    return -(-units // LANES) * LANES
 
 
 def _each(workers: int, work: Callable[[int], None], items: Sequence[int]) -> None:

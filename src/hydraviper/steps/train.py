@@ -195,6 +195,9 @@ def _binned(task: Task, dataset: Dataset) -> dict[int, Bins]:
     extra = {i: asked(task, dataset, i) for i in dataset.team}
     sizes = {i: dataset.observations[i].shape[1] + len(extra[i]) for i in dataset.team}
     bins = dataset.scratch.setdefault("bins", {i: Bins(size) for i, size in sizes.items()})
-    for i, columns in bins.items():
-        columns.append(extend(dataset.observations[i][len(columns) :], extra[i]))
+
+    def bin_new(i: int) -> None:
+        bins[i].append(extend(dataset.observations[i][len(bins[i]) :], extra[i]))
+
+    _each(task, list(bins), bin_new)
     return bins

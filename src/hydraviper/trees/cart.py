@@ -254,13 +254,13 @@ def _plan(data, nodes, node, histograms, scratch):
 def _split(data, nodes, node, size, scratch):
     """Make nodes `size` and `size + 1` from a node's rows, in order; return the one with fewer rows first."""
     rows, spare, middle, others = data.rows, scratch[2], nodes.begin[node], 0
-    for p in range(nodes.begin[node], nodes.end[node]):
-        if data.features[rows[p], nodes.feature[node]] <= nodes.threshold[node]:
-            rows[middle] = rows[p]
-            middle += 1
-        else:
-            spare[others] = rows[p]
-            others += 1
+    feature, threshold = nodes.feature[node], nodes.threshold[node]
+    for p in range(nodes.begin[node], nodes.end[node]):  # without a branch: nobody could predict it
+        row = rows[p]
+        goes_left = data.features[row, feature] <= threshold
+        rows[middle], spare[others] = row, row
+        middle += goes_left
+        others += not goes_left
     for n in range(others):
         rows[middle + n] = spare[n]
     left, right = size, size + 1
