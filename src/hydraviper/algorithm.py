@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from hydraviper.data import Progress, Team
 from hydraviper.dataset import Dataset
 from hydraviper.drawing import notebooks
+from hydraviper.drawing.panels import panel
 from hydraviper.engines.local import LocalEngine
 from hydraviper.ledger import Ledger
 from hydraviper.profile import Profile
@@ -41,7 +42,7 @@ class Distilled:
         """What notebooks show: every tree as a drawing, with zoom and paths that light up."""
         trees = {i: tree for i, tree in sorted(self.profile.students.items()) if isinstance(tree, Tree)}
         look = offers(self.game).drawing
-        panels = [notebooks.panel(self.game.agents[i], tree, look) for i, tree in trees.items()]
+        panels = [panel(self.game.agents[i], tree, look) for i, tree in trees.items()]
         return notebooks.cell(panels, f"{self.game.name}: {self.algorithm}") if panels else None
 
 

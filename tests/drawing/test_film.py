@@ -38,10 +38,10 @@ def test_vehicles_and_lights_are_where_they_are():
     seen = {
         point: picture.getpixel(at(studio, point)) for point in ((-50, 0), (0, -110), (-10, 0), (0, -10), (-120, 0))
     }
-    assert is_near(seen[-50, 0], film._WAITS)
-    assert is_near(seen[0, -110], film._GOES)
-    assert is_near(seen[-10, 0], film._RED)
-    assert is_near(seen[0, -10], film._LIGHTS["G"])
+    assert is_near(seen[-50, 0], film.WAITS)
+    assert is_near(seen[0, -110], film.GOES)
+    assert is_near(seen[-10, 0], film.RED)
+    assert is_near(seen[0, -10], film.LIGHTS["G"])
     assert is_near(seen[-120, 0], film.ROAD)
     assert is_near(picture.getpixel(at(studio, (-100, -100))), "#ffffff")
 
@@ -53,8 +53,8 @@ def test_around_a_signal_everything_is_larger():
 
 
 def test_words_tell_the_time_and_who_stands():
-    assert film._told(FRAMES[0]) == "00:00   2 vehicles, 1 standing (orange)"
-    assert film._told(Frame(754.0, (), {}, 12)) == "12:34   0 vehicles, 0 standing (orange), 12 waiting to enter"
+    assert film.told(FRAMES[0]) == "00:00   2 vehicles, 1 standing (orange)"
+    assert film.told(Frame(754.0, (), {}, 12)) == "12:34   0 vehicles, 0 standing (orange), 12 waiting to enter"
 
 
 def test_a_gif_holds_all_pictures_and_their_colours(tmp_path: Path):
@@ -66,7 +66,7 @@ def test_a_gif_holds_all_pictures_and_their_colours(tmp_path: Path):
         assert written.info["duration"] == 80
         written.seek(3)
         pixel = written.convert("RGB").getpixel(at(studio, (-50, 0)))
-    assert is_near(pixel, film._WAITS)
+    assert is_near(pixel, film.WAITS)
     assert [entry.name for entry in path.parent.iterdir()] == ["film.gif"]  # nothing half done
 
 

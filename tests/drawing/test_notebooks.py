@@ -13,7 +13,8 @@ import pytest
 
 import hydraviper
 from hydraviper.data import Agent
-from hydraviper.drawing.notebooks import Panel, cell
+from hydraviper.drawing.notebooks import cell
+from hydraviper.drawing.panels import Panel
 from hydraviper.profile import Profile
 from hydraviper.runs.run import Run
 from tests.helpers.trees import CASES, leaf, random_tree
@@ -33,9 +34,9 @@ def lit(page: str) -> list[int]:
 def test_the_page_needs_no_other_file():
     page = inside(CASES["plain"]._repr_html_())
     assert re.search(r"https?:|\bsrc=|\burl\(|@import|<link", page) is None
-    assert page.count("<figure>") == len(CASES["plain"].agents)
+    assert page.count('<figure class="tree"') == len(CASES["plain"].agents)
     for agent in CASES["plain"].agents:
-        assert f"<button>{agent.name}</button>" in page
+        assert f'<button type="button">{agent.name}</button>' in page
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -53,7 +54,7 @@ def test_the_path_of_an_observation_is_lit(case):
 
 def test_every_line_knows_both_ends():
     tree = CASES["plain"].trees[0]
-    page = inside(CASES["plain"]._repr_html_()).split("<figure>")[1]
+    page = inside(CASES["plain"]._repr_html_()).split("<figure ")[1]
     edges = re.findall(r'class="edge" data-node="(\d+)" data-parent="(\d+)"', page)
     ends = {(int(child), int(parent)) for child, parent in edges}
     inner = np.flatnonzero(tree.feature >= 0)
@@ -70,7 +71,7 @@ def test_a_run_shows_its_verdict_and_a_result_its_trees(navigation, small, tmp_p
     result = hydraviper.distill(navigation, hydraviper.shipped_expert(navigation), replace(small, iterations=2))
     run = hydraviper.save_run(result, tmp_path / "run", episodes=20)
     assert "over 20 unseen episodes" in inside(run._repr_html_())
-    assert inside(result._repr_html_()).count("<figure>") == 3
+    assert inside(result._repr_html_()).count('<figure class="tree"') == 3
     explained = hydraviper.explain(run, agent="agent-1", episode=0, step=3)
     assert "episode 0, step 3" in inside(explained._repr_html_())
     forest = replace(result, profile=Profile(result.profile.expert, {0: object()}))

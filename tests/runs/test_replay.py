@@ -36,7 +36,7 @@ def run(tmp_path):
 
 def expected(run, episode: int) -> float:
     seeds = rollout_seeds(0, Purpose.EVALUATE, 0, 1, episode)
-    return float(run.game.score.of(play(run.game, replay._Trees(run.students), seeds).returns)[0])
+    return float(run.game.score.of(play(run.game, replay.TreesAlone(run.students), seeds).returns)[0])
 
 
 def test_a_film_shows_the_episode_of_evaluate(run, monkeypatch):

@@ -100,6 +100,16 @@ def test_answers_to_the_research_questions(means, seconds, seeds, verdicts):
     assert all(answer.sentence.startswith(answer.verdict) for answer in told.findings)
 
 
+@pytest.mark.slow
+def test_the_answer_and_the_table_stand_first_and_how_it_was_made_last():
+    told = made("table1", BASE, seconds=QUICK)
+    for page in (report.to_markdown(told), report.to_html(told)):
+        answer, about, last = (page.index(part) for part in ("RQ1: is", told.study.about[:30], "How this was made"))
+        assert answer < about < page.index("unseen episodes per seed") < last
+        assert "<h2>" not in page[last + 30 :]
+        assert "\n## " not in page[last:]
+
+
 def test_no_comparison_is_dropped():
     """A baseline that is quicker but far worse is shown as quicker, with what its trees lose."""
     told = made("table1", BASE, seconds={**QUICK, "iviper": 1.0})

@@ -233,7 +233,12 @@ def spread(ends: Sequence[tuple[float, Named]], apart: float) -> list[tuple[floa
 def figure(svg: str, caption: str = "") -> str:
     """A drawing in a page, with a line of text above it."""
     words = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f"<figure>{words}{inline(svg)}</figure>"
+    return f"<figure>{words}{scrolling(inline(svg), caption or 'A chart')}</figure>"
+
+
+def scrolling(content: str, label: str) -> str:
+    """Something wide in an element that scrolls where a page is narrow, also by keyboard."""
+    return f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(label)}">{content}</div>'
 
 
 def inline(svg: str) -> str:
@@ -272,7 +277,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: int | No
         "<tr>" + "".join(cell("td" if k else "th", k, words) for k, words in enumerate(row)) + "</tr>" for row in rows
     )
     head = f"<thead><tr>{head}</tr></thead>" if any(heads) else ""
-    return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>'
+    return scrolling(f"<table>{head}<tbody>{body}</tbody></table>", "A table")
 
 
 def places(estimates: Sequence[Estimate]) -> int:

@@ -24,10 +24,10 @@ KINDS = (".gif", ".mp4", ".webm")
 _WIDE, _TALLEST, _HEAD = 960, 900, 34  # pixels: the picture's width, its greatest height, the line of words above
 _SHARPER = 2  # drawn so many times larger, and made smaller
 _AROUND = 120.0  # metres around a signal that is looked at by itself
-_STANDS = 0.1  # m/s
-_GOES, _WAITS = PALETTE[0], PALETTE[6]  # vehicles that roll, and those that stand
-_LIGHTS = {"G": "#00a651", "g": "#00a651", "y": "#f2a900", "Y": "#f2a900", "u": "#f2a900"}  # all others: red
-_RED = "#d0021b"
+STANDS = 0.1  # m/s
+GOES, WAITS = PALETTE[0], PALETTE[6]  # vehicles that roll, and those that stand
+LIGHTS = {"G": "#00a651", "g": "#00a651", "y": "#f2a900", "Y": "#f2a900", "u": "#f2a900"}  # all others: red
+RED = "#d0021b"
 _INSTALL = "pip install 'hydraviper[video]'"
 
 
@@ -58,9 +58,7 @@ class Film:
             if lane in self._map.lanes:
                 self._light(pen, lane, light)
         self._head(pen, picture)
-        pen.text(
-            (picture.width - 10, _HEAD / 2), _told(frame), fill=SOFT, font=self._font.load_default(15), anchor="rm"
-        )
+        pen.text((picture.width - 10, _HEAD / 2), told(frame), fill=SOFT, font=self._font.load_default(15), anchor="rm")
         return picture
 
     def ground(self) -> Image:
@@ -77,15 +75,15 @@ class Film:
         """What lies on the ground at a moment, as SVG of the same size: a hundredth of a picture's bytes."""
         bars: dict[tuple[str, int], list[str]] = {}
         for car in frame.cars:
-            colour = _WAITS if car.speed < _STANDS else _GOES
+            colour = WAITS if car.speed < STANDS else GOES
             bars.setdefault((colour, max(3, round(2.0 * self._scale))), []).append(line(map(self._place, _ends(car))))
         for lane, light in frame.lights.items():
             if lane in self._map.lanes:
-                key = _LIGHTS.get(light, _RED), max(3, round(1.6 * self._scale))
-                bars.setdefault(key, []).append(line(self._stop_line(lane)))
+                key = LIGHTS.get(light, RED), max(3, round(1.6 * self._scale))
+                bars.setdefault(key, []).append(line(map(self._place, stop_line(self._map, lane))))
         wide, tall = self.size
         paths = [tag("path", d="".join(d), stroke=colour, stroke_width=width) for (colour, width), d in bars.items()]
-        words = text(wide - 10, _HEAD / 2 + 5, _told(frame), font_size=15, text_anchor="end", fill=SOFT)
+        words = text(wide - 10, _HEAD / 2 + 5, told(frame), font_size=15, text_anchor="end", fill=SOFT)
         look = {"viewBox": f"0 0 {wide} {tall}", "role": "img", "aria_label": label, "style": "display: block"}
         return tag("svg", "".join([*paths, words]), xmlns="http://www.w3.org/2000/svg", width="100%", **look)
 
@@ -113,20 +111,22 @@ class Film:
 
     def _car(self, pen: Any, car: Car) -> None:
         """A bar from its front to its back, wide enough to be seen."""
-        colour = _WAITS if car.speed < _STANDS else _GOES
+        colour = WAITS if car.speed < STANDS else GOES
         pen.line([self._place(end) for end in _ends(car)], fill=colour, width=max(3, round(2.0 * self._scale)))
 
     def _light(self, pen: Any, lane: str, light: str) -> None:
         """A bar across the end of a lane."""
-        pen.line(self._stop_line(lane), fill=_LIGHTS.get(light, _RED), width=max(3, round(1.6 * self._scale)))
+        ends = [self._place(point) for point in stop_line(self._map, lane)]
+        pen.line(ends, fill=LIGHTS.get(light, RED), width=max(3, round(1.6 * self._scale)))
 
-    def _stop_line(self, lane: str) -> list[Point]:
-        """Where a lane ends, from its one side to the other."""
-        (u, v), (x, y) = self._map.lanes[lane].line[-2:]
-        far = math.dist((u, v), (x, y)) or 1.0
-        side = self._map.lanes[lane].width / 2
-        across = (y - v) / far * side, (u - x) / far * side
-        return [self._place((x + sign * across[0], y + sign * across[1])) for sign in (-1, 1)]
+
+def stop_line(road_map: RoadMap, lane: str) -> tuple[Point, Point]:
+    """Where vehicles of a lane stop at its end, from one side to the other."""
+    (u, v), (x, y) = road_map.lanes[lane].line[-2:]
+    far = math.dist((u, v), (x, y)) or 1.0
+    side = road_map.lanes[lane].width / 2
+    across = (y - v) / far * side, (u - x) / far * side
+    return (x - across[0], y - across[1]), (x + across[0], y + across[1])
 
 
 def _ends(car: Car) -> tuple[Point, Point]:
@@ -162,7 +162,7 @@ def _write_gif(path: Path, pictures: Iterator[Image], per_second: float) -> None
     """With one palette for all pictures, so that what stays the same takes no room."""
     image = _pillow("Image")
     first = next(pictures)
-    shown = [INK, SOFT, ROAD, "#ffffff", _GOES, _WAITS, _RED, *dict.fromkeys(_LIGHTS.values())]
+    shown = [INK, SOFT, ROAD, "#ffffff", GOES, WAITS, RED, *dict.fromkeys(LIGHTS.values())]
     sample = image.new("RGB", (len(shown) * 40, 40))
     for k, colour in enumerate(shown):  # their shades on roads and on white as well
         for row, share in enumerate((0.0, 0.25, 0.5, 0.75)):
@@ -211,8 +211,9 @@ def _pillow(module: str) -> Any:
         raise InputError(f"films need the package pillow, which is not installed: run {_INSTALL}.") from None
 
 
-def _told(frame: Frame) -> str:
-    standing = sum(car.speed < _STANDS for car in frame.cars)
+def told(frame: Frame) -> str:
+    """A moment of traffic in words."""
+    standing = sum(car.speed < STANDS for car in frame.cars)
     minutes, seconds = divmod(round(frame.seconds), 60)
     words = f"{minutes:02}:{seconds:02}   {len(frame.cars)} vehicles, {standing} standing"
     return f"{words} (orange){f', {frame.outside} waiting to enter' * (frame.outside > 0)}"

@@ -20,14 +20,8 @@ Place = Callable[[Point], Point]  # metres to the right and up -> pixels to the 
 def draw_map(road_map: RoadMap, teams: Sequence[Team]) -> str:
     """The map as an SVG document; with several teams, each has its colour and its mark."""
     signals = road_map.signals
-    (left, low), (right, high) = window_of(road_map)
-    scale = min(_WIDEST / (right - left), _TALLEST / (high - low))
-    wide, tall = (right - left) * scale, (high - low) * scale
-
-    def place(point: Point) -> Point:
-        return (point[0] - left) * scale, (high - point[1]) * scale
-
-    roads = "".join([*_roads(road_map, place, scale), *_approaches(road_map, teams, place, scale)])
+    place, scale, (wide, tall) = placed(road_map)
+    roads = "".join([*draw_roads(road_map, place, scale), *_approaches(road_map, teams, place, scale)])
     marks = _marks(signals, teams, place, (wide, tall))
     label = f"Map with {len(signals)} signals" + (f" in {len(teams)} teams" if len(teams) > 1 else "")
     inner = tag("svg", roads, x=_MARGIN, y=_MARGIN, width=wide, height=tall)  # cuts off what lies outside
@@ -36,6 +30,17 @@ def draw_map(road_map: RoadMap, teams: Sequence[Team]) -> str:
     below = tall + 2 * _MARGIN
     legend, bottom = _legend(signals, teams, width, below + 58)
     return document(width, bottom + _MARGIN, label, inner, moved, _north(below), _scale_bar(scale, below), *legend)
+
+
+def placed(road_map: RoadMap) -> tuple[Place, float, Point]:
+    """Where the points of a network lie in its drawing, pixels per metre, and how wide and high the drawing is."""
+    (left, low), (right, high) = window_of(road_map)
+    scale = min(_WIDEST / (right - left), _TALLEST / (high - low))
+
+    def place(point: Point) -> Point:
+        return (point[0] - left) * scale, (high - point[1]) * scale
+
+    return place, scale, ((right - left) * scale, (high - low) * scale)
 
 
 def window_of(road_map: RoadMap) -> tuple[Point, Point]:
@@ -50,7 +55,8 @@ def window_of(road_map: RoadMap) -> tuple[Point, Point]:
     return (left, low), (right, high)
 
 
-def _roads(road_map: RoadMap, place: Place, scale: float) -> list[str]:
+def draw_roads(road_map: RoadMap, place: Place, scale: float) -> list[str]:
+    """Junctions and lanes as pieces of SVG."""
     parts = [tag("path", d=line(map(place, edge)) + "Z", fill=ROAD) for edge in road_map.junctions if len(edge) > 2]
     look = {"fill": "none", "stroke": ROAD, "stroke_linecap": "round"}
     by_width: dict[float, list[str]] = {}

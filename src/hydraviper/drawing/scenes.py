@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hydraviper.drawing.svg import INK, LINE, SOFT, document, paint, tag, text, text_width
-from hydraviper.geometry import Scene
+from hydraviper.geometry import Point, Scene
 
 _SIDE = 420.0  # pixels of a drawing
 _MARGIN = 0.25  # around what is drawn, in units of length
@@ -19,30 +19,39 @@ def scene_window(scenes: Sequence[Scene]) -> tuple[float, float, float]:
     return (max(xs) + min(xs) - side) / 2, (max(ys) + min(ys) - side) / 2, side
 
 
-def draw_scene(scene: Scene, window: tuple[float, float, float], label: str) -> str:
-    """Draw a scene; agents are circles in colours of their own, landmarks are squares, a goal has a double edge."""
+def scene_place(window: tuple[float, float, float], point: Point) -> Point:
+    """Where a point of a game is in the drawings of its scenes, in pixels to the right and down."""
     left, low, side = window
     scale = _SIDE / side
-    parts, names, agents = [tag("rect", width=_SIDE, height=_SIDE, fill="#fafbfc", stroke=LINE)], [], 0
+    return (point[0] - left) * scale, _SIDE - (point[1] - low) * scale
+
+
+def draw_scene(scene: Scene, window: tuple[float, float, float], label: str) -> str:
+    """Draw a scene; agents are circles in colours of their own, landmarks are squares, a goal has a double edge.
+
+    Each mark is a group with its number in `data-mark`, which a page's script can move.
+    """
+    scale = _SIDE / window[2]
+    parts, agents = [tag("rect", width=_SIDE, height=_SIDE, fill="#fafbfc", stroke=LINE)], 0
     taken: list[tuple[float, float, float]] = []  # where names stand
-    for mark in sorted(scene.marks, key=lambda mark: mark.kind == "agent"):
-        x, y = (mark.position[0] - left) * scale, _SIDE - (mark.position[1] - low) * scale
+    for number, mark in sorted(enumerate(scene.marks), key=lambda item: item[1].kind == "agent"):
+        x, y = scene_place(window, mark.position)
         size = max(mark.size * scale, 5.0)
         if mark.kind == "agent":
-            fill = paint(agents).fill
+            look = {"fill": paint(agents).fill, "fill_opacity": 0.85, "stroke": INK, "stroke_width": 1.5}
+            shape = tag("circle", r=size, **look)  # shows what lies beneath
             agents += 1
-            look = {"fill": fill, "fill_opacity": 0.85, "stroke": INK, "stroke_width": 1.5}  # shows what lies beneath
-            parts.append(tag("circle", cx=x, cy=y, r=size, **look))
         else:
-            parts.append(_square(x, y, size, fill=SOFT, stroke=INK))
+            shape = _square(size, fill=SOFT, stroke=INK)
         if mark.kind == "goal":
-            parts.append(_square(x, y, size + 5, fill="none", stroke=INK, stroke_width=2.5))
+            shape += _square(size + 5, fill="none", stroke=INK, stroke_width=2.5)
         halo = {"stroke": "#fafbfc", "stroke_width": 3, "paint_order": "stroke"}
         wide = text_width(mark.name, 12)
         middle = min(max(x, wide / 2 + 4), _SIDE - wide / 2 - 4)
         line = _free(taken, middle, min(max(y - size - 5, 12.0), _SIDE - 4), wide)
-        names.append(text(middle, line, mark.name, font_size=12, text_anchor="middle", **halo))
-    return document(_SIDE, _SIDE, label, *parts, *names)
+        name = text(middle - x, line - y, mark.name, font_size=12, text_anchor="middle", **halo)
+        parts.append(tag("g", shape + name, data_mark=number, transform=f"translate({x:.1f} {y:.1f})"))
+    return document(_SIDE, _SIDE, label, *parts)
 
 
 def _free(taken: list[tuple[float, float, float]], x: float, y: float, wide: float) -> float:
@@ -59,5 +68,5 @@ def _free(taken: list[tuple[float, float, float]], x: float, y: float, wide: flo
     return line
 
 
-def _square(x: float, y: float, half: float, **look: object) -> str:
-    return tag("rect", "", **{"x": x - half, "y": y - half, "width": 2 * half, "height": 2 * half, **look})
+def _square(half: float, **look: object) -> str:
+    return tag("rect", "", **{"x": -half, "y": -half, "width": 2 * half, "height": 2 * half, **look})

@@ -6,22 +6,19 @@ from hydraviper.data import InputError, Team
 from hydraviper.drawing import notebooks
 from hydraviper.drawing.icons import Icons, draw_icons
 from hydraviper.drawing.maps import draw_map
-from hydraviper.drawing.pages.episode import Film
 from hydraviper.drawing.pages.report import render_report
 from hydraviper.drawing.pages.scores import verdict
+from hydraviper.drawing.panels import panel
 from hydraviper.drawing.timeline import time_chart
 from hydraviper.drawing.trees import to_svg
 from hydraviper.export.common import heading
-from hydraviper.profile import Profile
 from hydraviper.protocols import Drawing, Expert, Game, offers
 from hydraviper.records import Iteration, Summary
+from hydraviper.runs.pictured import pictured
 from hydraviper.runs.run import Run
-from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees import shown
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
-
-PICTURES = 6  # of an episode
 
 
 def tree_svg(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> str:
@@ -49,7 +46,7 @@ def report(
     ledger: Sequence[Iteration] = (),
     notes: Sequence[str] = (),
 ) -> str:
-    """report.html of a run; with an expert, which is asked for only if an episode can be drawn, it shows one."""
+    """report.html of a run; with a way to get the expert, it shows an episode."""
     return render_report(
         summary,
         agents=trees.agents,
@@ -59,20 +56,8 @@ def report(
         drawing=offers(game).drawing,
         foremost=offers(game).scoring.foremost,
         teams=teams_of(game, summary),
-        film=None if expert is None else _film(game, trees, expert),
+        episode=None if expert is None else pictured(game, trees, expert),
     )
-
-
-def _film(game: Game, trees: TreesFile, expert: Callable[[], Expert]) -> Film | None:
-    """Pictures of the first unseen episode, of a game that can draw itself."""
-    film = offers(game).drawing.pictures
-    if film is None:
-        return None
-    seed = int(rollout_seeds(0, Purpose.EVALUATE, 0, 1)[0])
-    try:
-        return Film(seed, film(Profile(expert(), trees.students(game)), seed, PICTURES))
-    except Exception as error:  # whatever stands in the way of a picture, a run is not lost by it
-        return Film(seed, problem=f"{type(error).__name__}: {error}")
 
 
 def map_svg(game: Game, teams: Sequence[Team] | None = None) -> str:
@@ -105,7 +90,7 @@ def run_cell(run: Run) -> str:
     """A run as notebooks show it."""
     trees, summary = run.trees, run.summary
     look = _look(run, trees, lambda sentence: None)
-    panels = [notebooks.panel(agent, tree, look) for agent, tree in zip(trees.agents, trees.trees, strict=True)]
+    panels = [panel(agent, tree, look) for agent, tree in zip(trees.agents, trees.trees, strict=True)]
     sentence = "" if summary is None else verdict(summary, len(panels))
     return notebooks.cell(panels, f"{trees.game}: {trees.made['algorithm']}", sentence)
 
@@ -113,7 +98,7 @@ def run_cell(run: Run) -> str:
 def explained_cell(run: Run, place: int, path: Sequence[int], words: str) -> str:
     """One tree of a run with a path lit up and words beneath, as notebooks show it."""
     agent, tree, look = run.trees.agents[place], run.trees.trees[place], _look(run, run.trees, lambda sentence: None)
-    return notebooks.cell([notebooks.panel(agent, tree, look, lit=path, words=words)])
+    return notebooks.cell([panel(agent, tree, look, lit=path, words=words)])
 
 
 def _icons(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> Icons | None:

@@ -69,16 +69,17 @@ def replay(
 def players(run: Run) -> Policy:
     """Who plays a run's episodes: its trees, and the expert for agents that have none."""
     students = run.students
-    return _Trees(students) if len(students) == len(run.game.agents) else Profile(run.expert, students)
+    return TreesAlone(students) if len(students) == len(run.game.agents) else Profile(run.expert, students)
 
 
 @dataclass(frozen=True)
-class _Trees:
+class TreesAlone:
     """Trees for everybody, so that no expert is needed."""
 
     students: Mapping[int, Tree]
 
     def act(self, observations: Observations) -> np.ndarray:
+        """One action per episode and agent, [B, N]."""
         return np.stack([self.students[i].predict(seen) for i, seen in enumerate(observations)], axis=1)
 
 

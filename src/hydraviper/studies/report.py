@@ -100,9 +100,10 @@ def to_csv(report: Report) -> str:
 
 
 def to_markdown(report: Report) -> str:
-    """The report for a repository."""
-    parts = [f"# {report.study.title}", report.study.about, *_short_facts(report)]
+    """The report for a repository: the answer first, how it was made last."""
+    parts = [f"# {report.study.title}", *_short_facts(report)]
     parts += [f"**{finding.question}** {_sentence(finding.sentence)}" for finding in report.findings]
+    parts.append(report.study.about)
     for part in [*report.study.scores(report.rows), *report.further_tables]:
         head = [f"| {' | '.join(part.heads)} |", f"|{'---|' * len(part.heads)}"]
         body = [f"| {' | '.join(line)} |" for line in part.lines]
@@ -118,7 +119,8 @@ def to_html(report: Report) -> str:
         for finding in report.findings
     )
     short = "".join(f"<p>{escape(words)}</p>" for words in _short_facts(report))
-    body = f"<header><h1>{escape(report.study.title)}</h1><p>{escape(report.study.about)}</p>{short}{answers}</header>"
+    about = f'<p class="soft">{escape(report.study.about)}</p>'
+    body = f"<header><h1>{escape(report.study.title)}</h1>{short}{answers}{about}</header>"
     body += "".join(map(_html_table, report.study.scores(report.rows)))
     if report.rows:
         body += f"<h2>Figures</h2>{_html_figures(report)}"

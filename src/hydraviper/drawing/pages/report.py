@@ -5,16 +5,17 @@ from html import escape
 from math import isfinite
 
 from hydraviper.data import Agent, Team
-from hydraviper.drawing.charts import WIDTH, inline, width_of
-from hydraviper.drawing.icons import draw_icons
+from hydraviper.drawing import panels, stages
+from hydraviper.drawing.charts import inline, scrolling
 from hydraviper.drawing.maps import draw_map
 from hydraviper.drawing.pages import beyond, making
-from hydraviper.drawing.pages.episode import Film, episode
+from hydraviper.drawing.pages import episode as episodes
+from hydraviper.drawing.pages.episode import Episode, player
 from hydraviper.drawing.pages.scores import more_scores, scores, verdict
 from hydraviper.drawing.pages.streets import streets
 from hydraviper.drawing.pages.style import page
 from hydraviper.drawing.pages.words import count, duration
-from hydraviper.drawing.trees import to_svg
+from hydraviper.drawing.panels import panel, script, tree_panels
 from hydraviper.protocols import Drawing
 from hydraviper.records import Iteration, Summary
 from hydraviper.trees.text import to_text
@@ -32,31 +33,32 @@ def render_report(
     drawing: Drawing | None = None,
     teams: Sequence[Team] = (),
     foremost: Sequence[str] = (),
-    film: Film | None = None,
+    episode: Episode | None = None,
 ) -> str:
-    """The whole page as text: verdict, scores, every tree, streets, then all that explains them.
+    """The whole page as text: verdict, every tree beside an episode, scores, then all that explains them.
 
     `drawing` is the game's geometry, `teams` are those of the map, `foremost` the measures that stand beside the
-    score, `film` shows an episode.
+    score; a game that has such measures is judged by them before its trees are read. `episode` is one that plays.
     """
     drawing = drawing or Drawing()
+    rated, shown = scores(summary, len(trees), foremost), _trees(agents, trees, drawing, episode)
     sections = [
         _header(summary, trees),
         _notes(notes),
-        scores(summary, len(trees), foremost),
-        _trees(agents, trees, drawing),
+        *((rated, shown) if foremost else (shown, rated)),
         streets(summary),
         beyond.refined(summary),
         beyond.constraints(summary),
         _map(summary, drawing, teams),
-        episode(film),
         more_scores(summary, foremost),
         making.learning(summary, ledger),
         making.budget(summary, ledger),
         making.seconds(summary),
         making.again(summary),
     ]
-    return page(f"{summary.game}: {summary.algorithm}", "\n".join(filter(None, sections)), summary.version)
+    body = "\n".join(filter(None, sections))
+    style = panels.STYLE + episodes.STYLE + stages.STYLE if trees else ""
+    return page(f"{summary.game}: {summary.algorithm}", body + script() * bool(trees), summary.version, style)
 
 
 def _header(summary: Summary, trees: Sequence[Tree]) -> str:
@@ -97,30 +99,39 @@ def _map(summary: Summary, drawing: Drawing, teams: Sequence[Team]) -> str:
     if len(summary.teams) > 1:
         words += f" The agents of each of the {count(len(summary.teams), 'team')} share a colour and a shape."
     svg = draw_map(drawing.road_map(), teams)
-    return f'<h2>The map</h2>\n<p>{escape(words)}</p>\n<figure class="map">{inline(svg)}</figure>'
+    return f"<h2>The map</h2>\n<p>{escape(words)}</p>\n<figure>{scrolling(inline(svg), 'The map')}</figure>"
 
 
-def _trees(agents: Sequence[Agent], trees: Sequence[Tree], drawing: Drawing) -> str:
+def _trees(agents: Sequence[Agent], trees: Sequence[Tree], drawing: Drawing, episode: Episode | None) -> str:
+    """Every tree as drawing and as text, and beside them an episode that they play."""
     if not trees:
         return (
             "<h2>The students</h2>\n<p>Each is made of several trees, which nobody reads as one: distill with "
             "<code>--learner tree</code> for trees that people can read, check and change.</p>"
         )
-    parts = [
-        f"<h2>{'The tree' if len(trees) == 1 else 'The trees'}</h2>",
-        "<p>Start at the top and answer each question about what the agent sees: yes goes left, no goes right. "
-        "The coloured box at the end is what it does. Rest the pointer on a box for the whole path and the counts.</p>",
-    ]
-    for agent, tree in zip(agents, trees, strict=True):
-        intersection = drawing.intersections.get(agent.name)
-        icons = None if intersection is None else draw_icons(intersection)
-        svg = inline(to_svg(agent, tree, icons))
-        wide = width_of(svg) > WIDTH  # may stick out of the column of text
-        kind = "tree pictured" if icons else "tree"
-        style = f' wide" style="max-width: {width_of(svg) + 20:.0f}px' if wide else ""
-        parts.append(
-            f'<figure class="{kind}{style}">{svg}</figure>\n'
-            f"<details><summary>{escape(agent.name)} as text ({size_of(tree)})</summary>"
-            f"<pre>{escape(to_text(agent, tree))}</pre></details>"
+    plays = episode is not None and episode.stage is not None
+    words = (
+        "Start at the top and answer each question about what the agent sees: yes goes left, no goes right. "
+        "The coloured box at the end is what it does. Rest the pointer on a box for the whole path and the counts."
+    )
+    if plays:
+        words += (
+            " The episode is one that nothing was chosen by; the way that each tree takes in it lights up. Choose a "
+            "leaf, and the episode goes to a moment where that leaf decided."
         )
-    return "\n".join(parts)
+    hint = "Choose a box by a click, or by arrow keys and Enter, "
+    hint += "to go to a moment when it decided." if plays else "to light up the way to it."
+    drawings = tree_panels(
+        [panel(*both, drawing, beneath=_as_text(*both)) for both in zip(agents, trees, strict=True)], hint
+    )
+    return (
+        f"<h2>{'The tree' if len(trees) == 1 else 'The trees'}</h2>\n<p>{words}</p>\n"
+        f'<div class="{"both" if plays else "alone"}">{"" if episode is None else player(episode)}{drawings}</div>'
+    )
+
+
+def _as_text(agent: Agent, tree: Tree) -> str:
+    return (
+        f"<details><summary>{escape(agent.name)} as text ({size_of(tree)})</summary>"
+        f'<pre tabindex="0">{escape(to_text(agent, tree))}</pre></details>'
+    )
