@@ -23,7 +23,6 @@ from hydraviper.kernels import particles as kernels
 from hydraviper.protocols import Drawing, Offers, Scoring, Search
 from hydraviper.settings import Range
 
-LANDMARK_SIZE = 0.05  # as drawn
 PHYSICS = ("original", "mpe2")
 AGENTS = Range(1, 20, "somebody has to move", "the features of more fill the memory")
 HORIZON = Range(1, 10_000, "an episode has a step", "nobody waits for longer episodes")

@@ -33,8 +33,7 @@ def tree_svg(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> str:
 def drawn(run: Run, place: int, tree: Tree, lit: Sequence[int] = ()) -> str:
     """A tree of one of a run's agents as SVG: the run's own, or another version of it."""
     agent, look = run.trees.agents[place], _look(run, run.trees, lambda sentence: None)
-    shown = notebooks.panel(agent, tree, look)
-    return to_svg(agent, tree, shown.icons, lit=lit)
+    return to_svg(agent, tree, panel(agent, tree, look).icons, lit=lit)
 
 
 def report(
