@@ -44,9 +44,9 @@ class NodeFacts:
 
 
 def samples(run: Source, episodes: int = EPISODES) -> dict[str, np.ndarray]:
-    """Play episodes of `evaluate` with the trees; what each agent saw in them, [S, F]."""
+    """Play episodes of `evaluate` with the trees, one in a simulator; what each agent saw in them, [S, F]."""
     run = opened(run)
-    seeds = rollout_seeds(0, Purpose.EVALUATE, 0, episodes)
+    seeds = rollout_seeds(0, Purpose.EVALUATE, 0, 1 if run.game.width == 1 else episodes)
     played = play(run.game, players(run), seeds, record=True)
     return {run.game.agents[i].name: (played.observations or ())[i][played.moments(i)] for i in run.students}
 

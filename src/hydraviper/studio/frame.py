@@ -28,6 +28,7 @@ body { background: var(--ground); color: var(--ink); }
 #content { width: 100%; max-width: 1500px; margin: 0 auto; padding: 16px 24px 48px; }
 h1 { font-size: 26px; line-height: 1.25; font-weight: 700; margin: 4px 0 8px; }
 h2 { font-size: 19px; line-height: 1.3; font-weight: 600; margin: 16px 0 6px; } caption { white-space: nowrap; }
+h3 { font-size: 16px; line-height: 1.4; font-weight: 600; margin: 12px 0 4px; }
 p { margin: 4px 0; } .q-select, .q-input { min-width: 220px; }
 a { color: var(--accent); text-decoration: underline; }
 a:focus-visible, button:focus-visible, [tabindex]:focus-visible, input:focus-visible { outline: 3px solid #d55e00;
@@ -40,6 +41,18 @@ a:focus-visible, button:focus-visible, [tabindex]:focus-visible, input:focus-vis
 header.top { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; padding: 8px 24px;
   border-bottom: 1px solid var(--line); width: 100%; }
 header.top nav { display: flex; gap: 14px; flex-wrap: wrap; } header.top a[aria-current] { font-weight: 700; }
+.line { align-items: end; gap: 8px 16px; margin: 4px 0 8px; } .nicegui-html svg { max-width: 100%; height: auto; }
+.side { display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr); }
+@media (min-width: 900px) {
+  .side.picture { grid-template-columns: minmax(300px, 2fr) minmax(0, 3fr); }
+  .side.sliders { grid-template-columns: minmax(280px, 380px) minmax(0, 1fr); }
+  .side.form { grid-template-columns: minmax(0, 1fr) minmax(300px, 380px); }
+  .side.twins { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }
+}
+.many { display: grid; gap: 8px; grid-template-columns: repeat(auto-fit, minmax(min(420px, 100%), 1fr)); }
+.fields { display: grid; gap: 10px 24px; grid-template-columns: repeat(auto-fit, minmax(260px, 420px)); }
+.scroll { overflow-x: auto; max-width: 100%; }
+.chart { background: #fff; border: 1px solid var(--line); border-radius: 8px; max-width: 900px; }
 table.plain { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 table.plain th, table.plain td { text-align: left; padding: 5px 16px 5px 0; border-bottom: 1px solid var(--line); }
 table.plain td.n, table.plain th.n { text-align: right; }
@@ -119,12 +132,13 @@ class Words(ui.element):
 
     def __init__(self, tag: str, words: str) -> None:
         super().__init__(tag)
-        self.say(words)
+        self._text = words
 
     def say(self, words: str) -> None:
         """Show other words."""
-        self._text = words
-        self.update()
+        if self._text != words:
+            self._text = words
+            self.update()
 
     def focus(self) -> None:
         """Let the keyboard go on from here."""
@@ -139,6 +153,16 @@ def button(words: str, act: Callable[..., Any] | None = None, js: str | None = N
     elif act is not None:
         made.on("click", act)
     return made
+
+
+def paper(words: str) -> ui.element:
+    """Room for a chart, white in the dark as well; the words say what it shows."""
+    return ui.element("div").classes("chart").props(f'role="img" aria-label="{words}"')
+
+
+def line() -> ui.row:
+    """Fields and buttons side by side, on one line as long as there is room."""
+    return ui.row().classes("line")
 
 
 def tell(sentence: str, kind: Any = "warning") -> None:

@@ -37,6 +37,7 @@ def serve(folder: Path, port: int = 8050, browser: bool = True, host: str = HOST
         show=browser and token is None,
         reload=False,
         dark=None,
+        tailwind=False,
         title="hydraviper studio",
         favicon="🌳",
         binding_refresh_interval=None,

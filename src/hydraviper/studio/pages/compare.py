@@ -5,7 +5,7 @@ from typing import Any
 from nicegui import ui
 
 from hydraviper.runs.listing import Listed
-from hydraviper.studio.frame import address, page, text
+from hydraviper.studio.frame import address, page, paper, text
 from hydraviper.studio.shelf import Shelf
 
 
@@ -28,9 +28,9 @@ def _scores(title: str, side: list[Listed]) -> None:
     lower = any(one.score is not None and one.score.lower_is_better for one in side)
     text(title, "h2")
     text(f"{'Lower' if lower else 'Higher'} is better; lines are 95 % intervals.", "p", "soft")
-    with ui.element("div").props('role="img" aria-label="Scores as bars; the same numbers are in the table below"'):
+    with paper("Scores as points; the same numbers are in the table below"):
         ui.echart(_chart(side)).style("height: 320px")
-    with ui.element("table").classes("plain"):
+    with ui.element("div").classes("scroll"), ui.element("table").classes("plain"):
         with ui.element("thead"), ui.element("tr"):
             for head in (
                 "run",

@@ -13,7 +13,7 @@ from hydraviper.runs import nodes
 from hydraviper.runs.export import FORMATS, export
 from hydraviper.runs.folder import numbered
 from hydraviper.runs.refine import refine
-from hydraviper.studio.frame import PATIENCE, Words, address, away, button, run_page, safely, tell, text
+from hydraviper.studio.frame import PATIENCE, Words, address, away, button, line, run_page, safely, tell, text
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView, tree_of
 
@@ -38,7 +38,7 @@ class _Correction:
         self.shelf, self.name, self.run, self.node = shelf, name, run, max(node, 0)
         agents = [one.name for one in run.trees.agents]
         first = agent if agent in agents else agents[0]
-        with ui.row().classes("items-end"):
+        with line():
             self.agent = ui.select(agents, label="Agent", value=first, on_change=lambda e: self.draw())
             button("Undo the last edit", safely(self.undo))
             self.into = ui.select({"here": "this run", "new": "a new run"}, label="Apply edits to", value="here")
@@ -47,9 +47,7 @@ class _Correction:
             .classes("panel")
             .props('role="status" tabindex="-1"')
         )
-        with ui.element("div").style(
-            "display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr) minmax(300px, 380px)"
-        ):
+        with ui.element("div").classes("side form"):
             self.tree, side = ui.element("div"), ui.element("div")
             with side:
                 self.form = ui.element("section").classes("panel").props('aria-label="Change the chosen node"')
@@ -120,7 +118,7 @@ class _Correction:
         self._buttons(lambda: Wish(self.node, cut=True, action=str(leaf.value) or None), "cut")
 
     def _split(self, names: tuple[str, ...], actions: tuple[str, ...]) -> None:
-        with ui.expansion("Ask a new question here").classes("w-full"):
+        with ui.expansion("Ask a new question here").style("width: 100%"):
             feature = ui.select(list(names), label="Feature", value=names[0], with_input=True)
             limit = ui.number("at most", value=0.0)
             sides = {"": "as before", **{one: one for one in actions}}
@@ -133,7 +131,7 @@ class _Correction:
             self._buttons(wish, "split")
 
     def _buttons(self, wish: Callable[[], Wish], what: str) -> None:
-        with ui.row().style("margin: 6px 0 10px"):
+        with line():
             button(f"Try the {what}", safely(lambda: self.attempt(wish())))
             button(f"Apply the {what}", safely(lambda: self.apply(wish())))
 
@@ -185,7 +183,7 @@ class _Correction:
 
     def _beyond(self) -> None:
         text("More", "h2")
-        with ui.row().classes("items-end"):
+        with line():
             button("Repair: keep to the game's properties", safely(self.repair))
             seconds = ui.number("Seconds", value=10, min=1)
             button("Refine: search for better trees", safely(lambda: self.refine(float(seconds.value or 10))))

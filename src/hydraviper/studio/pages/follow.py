@@ -6,7 +6,7 @@ from nicegui import ui
 
 from hydraviper import InputError
 from hydraviper.runs.following import FINISHED, RUNNING, Status
-from hydraviper.studio.frame import Words, address, button, page, safely, text
+from hydraviper.studio.frame import Words, address, button, line, page, paper, safely, text
 from hydraviper.studio.shelf import Shelf
 
 EVERY = 1.0  # seconds between two looks
@@ -25,9 +25,9 @@ def add(shelf: Shelf) -> None:
                 return
             state = Words("p", "").props('role="status"')
             facts = Words("p", "")
-            with ui.element("div").props('role="img" aria-label="Score and agreement with the expert by iteration"'):
-                chart = ui.echart(_chart(Status("stopped"))).style("height: 300px; min-width: 600px")
-            with ui.row():
+            with paper("Score and agreement with the expert by iteration"):
+                chart = ui.echart(_chart(Status("stopped"))).style("height: 300px")
+            with line():
                 halt = button("Stop", safely(lambda: shelf.stop(name)))
                 resume = button("Go on", safely(lambda: shelf.go_on(name)))
                 done = ui.link("Open its trees", address(name))

@@ -33,9 +33,7 @@ def add(shelf: Shelf) -> None:
                 "Fields that are empty take what suits the game. The run goes on when this page is closed.", "p", "soft"
             )
             fields: dict[str, Any] = {}
-            with ui.element("form").style(
-                "display: grid; gap: 10px 24px; grid-template-columns: repeat(2, minmax(260px, 420px))"
-            ):
+            with ui.element("form").classes("fields"):
                 fields["game"] = ui.input(
                     "Game", value=known["games"][0], autocomplete=[*known["games"], *known["families"]]
                 )

@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from nicegui import ui
@@ -11,7 +12,7 @@ from hydraviper import Agent, InputError, Run, Verification
 from hydraviper.records import Counterexample, PropertyAnswer
 from hydraviper.runs.counterexamples import picture
 from hydraviper.runs.verify import verify
-from hydraviper.studio.frame import away, button, safely, text
+from hydraviper.studio.frame import away, button, line, safely, text
 
 EVERY = "*"
 SIGNS = (">", ">=", "<", "<=", "==")
@@ -31,7 +32,7 @@ class PropertyForm:
             "p",
             "soft",
         )
-        with ui.row().classes("items-end"):
+        with line():
             self.agents = ui.select(
                 {EVERY: "every agent", **dict(zip(agents, agents, strict=True))},
                 label="Whose",
@@ -46,7 +47,7 @@ class PropertyForm:
         self.when = ui.textarea("When all of these hold, one per line").style("width: 100%; max-width: 720px")
         self.when.props("autogrow")
         self.room = ui.element("div").style("display: flex; flex-wrap: wrap; gap: 16px; align-items: end")
-        with ui.row().classes("items-end"):
+        with line():
             button("Prove it", safely(self.prove))
             button("Prove the game's own properties", safely(lambda: self.ask(None)))
         self.answers = ui.element("div").props('role="status"')
@@ -105,15 +106,18 @@ class PropertyForm:
 
     def _answer(self, one: PropertyAnswer, html: str | None) -> None:
         word = "proved" if one.holds else "undecided" if one.holds is None else "broken"
-        text(f"{word}: {one.property} ({one.cases} cases, {one.seconds:.1f} s)", "h3").style("font-weight: 600")
+        text(f"{word}: {one.property} ({one.cases} cases, {one.seconds:.1f} s)", "h3")
         for problem in one.problems[:1]:
             text(problem)
         for example in one.counterexamples[:1]:
             text(f"Counterexample: {example.words or example.case}")
             if html is not None:
                 ui.html(html, sanitize=False).props('data-picture="counterexample"').style("max-width: 720px")
-            for name, seen in example.observations.items():
-                button(f"Set the sliders to what {name} sees", lambda name=name, seen=seen: self.shown(name, seen))
+            with line():
+                for name in example.actions:
+                    button(
+                        f"Set the sliders to what {name} sees", partial(self.shown, name, example.observations[name])
+                    )
 
 
 def written(agents: Sequence[Agent], whose: list[str], when: list[str], never: dict[str, str]) -> str:

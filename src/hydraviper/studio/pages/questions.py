@@ -38,9 +38,7 @@ class _Observation:
         agents = [agent.name for agent in run.trees.agents]
         text("What would it do?", "h2")
         self.agent = ui.select(agents, label="Agent", value=agents[0], on_change=lambda e: self.turn(str(e.value)))
-        with ui.element("div").style(
-            "display: grid; gap: 16px; grid-template-columns: minmax(280px, 380px) minmax(0, 1fr)"
-        ):
+        with ui.element("div").classes("side sliders"):
             self.room = ui.element("div")
             with ui.element("div"):
                 self.tree = ui.element("div")

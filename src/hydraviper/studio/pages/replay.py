@@ -7,7 +7,7 @@ from nicegui import ui
 
 from hydraviper import Run, explain
 from hydraviper.runs.episodes import Episode, Moment, episode
-from hydraviper.studio.frame import PATIENCE, Words, address, button, prepared, run_page, safely, tell
+from hydraviper.studio.frame import PATIENCE, Words, address, button, line, prepared, run_page, safely, tell
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView, tree_of
 
@@ -36,9 +36,7 @@ class _Replay:
     def __init__(self, name: str, run: Run, played: Episode) -> None:
         self.name, self.run, self.played, self.step, self.plays = name, run, played, 0, False
         self._controls()
-        with ui.element("div").style(
-            "display: grid; gap: 16px; grid-template-columns: minmax(300px, 2fr) minmax(0, 3fr); margin-top: 8px"
-        ):
+        with ui.element("div").classes("side picture").style("margin-top: 8px"):
             with ui.element("div"):
                 with ui.element("div").style("position: relative; max-width: 960px"):
                     if played.ground:  # sent once
@@ -48,9 +46,7 @@ class _Replay:
                 self.told = Words("p", "").props('role="status"')
                 self.rows = ui.element("ul").style("padding-left: 18px; list-style: disc")
                 self.why = Words("pre", "").classes("panel").props('aria-live="polite"').style("white-space: pre-wrap")
-            self.trees = ui.element("div").style(
-                "display: grid; gap: 8px; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr))"
-            )
+            self.trees = ui.element("div").classes("many")
         self.views: dict[str, TreeView] = {}
         self.deeds: dict[str, tuple[Words, ui.link]] = {}
         self._show(list(played.agents[:SHOWN]))
@@ -58,18 +54,18 @@ class _Replay:
 
     def _controls(self) -> None:
         played = self.played
-        with ui.row().classes("items-center"):
+        with line():
             button("First", lambda: self.go(0))
             button("Back", lambda: self.go(self.step - 1))
             self.pause = button("Play", self._turn)
             button("Step", lambda: self.go(self.step + 1))
             ui.select(SPEEDS, label="Speed", value=1, on_change=lambda e: self._speed(e.value))
-            self.slider = ui.slider(min=0, max=len(played), value=0, on_change=lambda e: self.go(int(e.value or 0)))
+            self.slider = ui.slider(min=0, max=len(played), value=0, on_change=lambda e: self._slid(int(e.value or 0)))
             self.slider.props('aria-label="Step"').style("width: 260px")
             ui.number("Episode", value=played.number, min=0, step=1, on_change=safely(self._other)).style(
                 "width: 110px"
             )
-        with ui.row().classes("items-center"):
+        with line():
             for kind, words in KINDS.items():
                 found = [moment for moment in played.moments if moment.kind == kind]
                 if found:
@@ -110,6 +106,10 @@ class _Replay:
         self._light()
         self._tell()
 
+    def _slid(self, step: int) -> None:
+        if step != self.step:  # else the page itself has moved the slider
+            self.go(step)
+
     def _light(self) -> None:
         for name, view in self.views.items():
             paths = self.played.paths[name]
@@ -126,8 +126,10 @@ class _Replay:
             better = self.played.expert[name][self.step] if name in self.played.expert else None
             same = "; the expert, too" if did == better else f"; the expert would do {better}"
             words.say(f"{name} does {did}{same if better is not None else ''}")
-            link.props["href"] = f"{address(self.name, 'correct')}?{urlencode({'agent': name, 'node': leaf})}"
-            link.update()
+            target = f"{address(self.name, 'correct')}?{urlencode({'agent': name, 'node': leaf})}"
+            if link.props["href"] != target:
+                link.props["href"] = target
+                link.update()
 
     def _explain(self, name: str) -> None:
         """Say why an agent does what it does at this step, and what would change that."""

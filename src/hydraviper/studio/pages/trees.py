@@ -8,7 +8,7 @@ from hydraviper import Run, Tree
 from hydraviper.runs import nodes
 from hydraviper.runs.draw import drawn
 from hydraviper.runs.nodes import NodeFacts
-from hydraviper.studio.frame import PATIENCE, Words, away, button, run_page, safely, text
+from hydraviper.studio.frame import PATIENCE, Words, away, button, line, paper, run_page, safely, text
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView, tree_of
 
@@ -31,14 +31,14 @@ class _Trees:
         self.place, self.samples = 0, {}
         self.versions = nodes.versions(run)
         agents = [agent.name for agent in run.trees.agents]
-        with ui.row().classes("items-end"):
+        with line():
             ui.select(agents, label="Agent", value=agents[0], on_change=lambda e: self.turn(agents.index(e.value)))
             self.search = ui.input("Search a feature or an action", on_change=lambda e: self.find(e.value or ""))
             self.other = ui.select(
                 self._others(), label="Side by side with", value="", on_change=safely(lambda e: self.draw())
             )
         self.hits = Words("p", "").classes("soft").props('role="status"')
-        self.room = ui.element("div").style("display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr)")
+        self.room = ui.element("div").classes("side")
         self.details = ui.element("section").classes("panel").props('aria-label="The chosen node" aria-live="polite"')
         self.turn(0)
 
@@ -63,8 +63,7 @@ class _Trees:
         agent, tree = self.run.trees.agents[self.place], self.run.trees.trees[self.place]
         against = self._against(agent.name)
         self.room.clear()
-        columns = "minmax(0, 1fr) minmax(0, 1fr)" if against is not None else "minmax(0, 1fr)"
-        self.room.style(f"grid-template-columns: {columns}")
+        self.room.classes(**({"remove": "twins"} if against is None else {"add": "twins"}))
         with self.room:
             self.view = TreeView(tree_of(self.run, self.place), f"Tree of {agent.name}", self.choose)
             if against is not None:
@@ -131,7 +130,7 @@ def describe(facts: NodeFacts) -> None:
         text(
             f"{spread.feature}: from {spread.edges[0]:.3g} to {spread.edges[-1]:.3g}, asked at {spread.threshold:.3g}."
         )
-        with ui.element("div").props('role="img" aria-label="How the values of the feature spread at this node"'):
+        with paper("How the values of the feature spread at this node"):
             ui.echart(
                 {
                     "animation": False,
@@ -140,7 +139,7 @@ def describe(facts: NodeFacts) -> None:
                     "yAxis": {"type": "value"},
                     "series": [{"type": "bar", "data": list(spread.counts)}],
                 }
-            ).style("height: 220px; max-width: 700px")
+            ).style("height: 220px")
 
 
 def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
