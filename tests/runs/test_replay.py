@@ -58,7 +58,7 @@ def test_an_episode_for_people_has_a_picture_of_every_step(run):
     played = episode(run, 1)
     assert sum(played.scores) == pytest.approx(expected(run, 1))
     assert len(played) == 6
-    assert all(played.picture(step).startswith("<img") for step in range(7))
+    assert all(played.picture(step).startswith("<svg") for step in range(7))
     assert played.picture(0) != played.picture(6)
     assert not played.expert  # nobody knows where these trees come from
     assert run.game._camera is None
