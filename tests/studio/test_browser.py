@@ -98,6 +98,18 @@ def test_a_node_shows_what_is_known_of_it_and_versions_their_differences(page, s
     page.get_by_text("0 nodes differ here, 0 there").wait_for()
 
 
+def test_runs_that_are_chosen_in_the_list_are_compared(page, studio):
+    page.goto(studio.address)
+    page.get_by_role("checkbox", name="compare first").check()
+    page.get_by_role("button", name="Compare the chosen runs").click()
+    page.get_by_text("Choose two runs or more").wait_for()
+    page.get_by_role("checkbox", name="compare second").check()
+    page.get_by_role("button", name="Compare the chosen runs").click()
+    page.get_by_role("heading", name="cooperative-navigation: total penalty").wait_for()
+    mean = hydraviper.load_run(studio.folder / "first").summary.score.mean
+    assert page.get_by_role("cell", name=f"{mean:.2f}", exact=True).count() == 2
+
+
 def test_questions_are_answered_as_the_library_answers(page, studio):
     page.goto(f"{studio.address}/run/first/questions")
     page.get_by_role("slider", name="landmark 0 dx").first.focus()
