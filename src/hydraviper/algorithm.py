@@ -15,7 +15,7 @@ from hydraviper.records import Iteration
 from hydraviper.refine.records import Refined, RefineSettings
 from hydraviper.refine.search import refine
 from hydraviper.settings import Settings
-from hydraviper.steps import affordable
+from hydraviper.steps import affordable, meeting
 from hydraviper.steps.select import Choice
 from hydraviper.steps.task import Task
 from hydraviper.trees.tree import Tree
@@ -88,12 +88,15 @@ def distill(
         _write_line(ledger, iteration, rollouts, sum(map(len, datasets)), dropped, accuracy)
         progress("students", iteration, settings.iterations)
 
-    shared = replace(task, settings=replace(settings, valid_budget=max(1, settings.valid_budget // len(teams))))
+    each, together = meeting.budgets(task, teams, variant.meets)
+    shared = replace(task, settings=replace(settings, valid_budget=each))
     with ledger.time("select"):
         choices = tuple(variant.select(shared, team, own) for team, own in zip(teams, students, strict=True))  # 13-14
+        choices = meeting.meet(task, teams, students, choices, together)  # beyond the paper, if teams were split
     progress("selected", 1, 1)
     best = {i: tree for own, choice in zip(students, choices, strict=True) for i, tree in own[choice.chosen].items()}
     _note_unspent(ledger, settings)
+    affordable.tell_gaps(task, datasets)
     result = Distilled(game, Profile(expert, best), teams, choices, ledger, settings, variant.name)  # 15
     return result if settings.refine_seconds == 0 else _refined(task, result, students, progress)
 
@@ -108,7 +111,7 @@ def _refined(task: Task, result: Distilled, students: list[list[dict[int, Studen
         depth=settings.depth,
         leaves=settings.most_leaves,
     )
-    orders = [_by_merit(choice) for choice in result.choices]
+    orders = [meeting.by_merit(choice, choice.chosen) for choice in result.choices]
     next_best = [
         {i: tree for own, order in zip(students, orders, strict=True) for i, tree in own[order[rank]].items()}
         for rank in range(1, min(OTHER_STARTS + 1, *(len(order) for order in orders)))
@@ -122,13 +125,6 @@ def _refined(task: Task, result: Distilled, students: list[list[dict[int, Studen
     ledger.rollouts["refine"] = found.rollouts
     ledger.note(found.sentence())
     return replace(result, profile=Profile(task.expert, found.students), refined=found)
-
-
-def _by_merit(choice: Choice) -> list[int]:
-    """The validated students, the chosen one first."""
-    known = [k for k, mean in enumerate(choice.means) if mean is not None and k != choice.chosen]
-    # those that played most lasted longest in the race
-    return [choice.chosen, *sorted(known, key=lambda k: (-choice.pulls[k], -(choice.means[k] or 0.0), k))]
 
 
 def _agreement(game: Game, students: dict[int, Student]) -> dict[str, float]:

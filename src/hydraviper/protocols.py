@@ -134,6 +134,17 @@ class ValuesJointly(Protocol):
         ...
 
 
+@runtime_checkable
+class SearchesWorst(Protocol):
+    """An expert with joint values that can search for a large team's worst joint action instead of trying all."""
+
+    def search_worst_team_q(
+        self, observations: Observations, actions: np.ndarray, team: Team
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The least mean value to a team that was found, [B], and how much lower one may be at most, [B]."""
+        ...
+
+
 class Student(Protocol):
     """What plays one agent: a tree, or any classifier with `predict`."""
 

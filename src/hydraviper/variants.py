@@ -26,6 +26,7 @@ class Variant:
     train: train.Train
     select: Callable[[Task, Team, Sequence[select.Students]], select.Choice]
     iterations: int | None = None  # where the algorithm itself fixes them
+    meets: bool = False  # whether teams that a partition made meet in a last round of selection
 
     def with_classifier(self, classifier: Any) -> Variant:
         """The same algorithm with any scikit-learn classifier in place of the built-in tree learner."""
@@ -43,6 +44,7 @@ HYDRAVIPER = Variant(
     resample=_BY_TEAM,
     train=train.independent,
     select=select.by_settings,
+    meets=True,
 )
 MAVIPER = Variant(
     "maviper",

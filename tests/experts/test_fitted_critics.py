@@ -260,3 +260,24 @@ def test_values_look_no_further_ahead_than_episodes_can_show(navigation):
         assert critics.settings_for(navigation, walker).gamma == pytest.approx(kept)
     walker.about = {}
     assert critics.settings_for(navigation, walker).gamma == critics.CriticSettings.gamma
+
+
+@pytest.mark.slow
+def test_critics_of_neighbours_look_at_nobody_else(street):
+    """Two signals on a street, and one hop is both; with none, each critic looks at its own signal."""
+    agents = len(street.agents)
+    policy = store.yardstick(street, "longest queue")
+    settings = critics.CriticSettings(rollouts=10, updates=40, checks=2, hops=0)
+    expert = critics.fit(street, policy, settings).expert
+    assert [expert.scope_of(i, tuple(range(agents))) for i in range(agents)] == [(i,) for i in range(agents)]
+    seen = street.reset(np.arange(4, dtype=np.uint64)[:1])
+    before = expert.q(seen, np.zeros((1, agents), int))
+    moved = [rows + (1.0 if i > 0 else 0.0) for i, rows in enumerate(seen)]
+    after = expert.q([rows.astype(np.float32) for rows in moved], np.zeros((1, agents), int))
+    assert before[0, 0] == after[0, 0]
+    assert critics.neighbourhoods(street, 1).all() == (agents <= 2)
+
+
+def test_a_game_without_a_graph_has_no_neighbours(navigation):
+    with pytest.raises(hydraviper.InputError, match="without --hops"):
+        critics.neighbourhoods(navigation, 1)

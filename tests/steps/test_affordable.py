@@ -34,7 +34,7 @@ def crowd(agents=9, **settings):
 def test_a_large_team_is_refused_before_any_work():
     game, expert, settings = crowd()
     with pytest.raises(hydraviper.InputError) as refused:
-        hydraviper.distill(game, expert, settings, engine=Untouched())
+        hydraviper.distill(game, expert, settings, hydraviper.VARIANTS["maviper"], engine=Untouched())
     words = str(refused.value)
     assert "a team of 9 ask for the values of 1,953,125 joint actions per sample, more than 20,000" in words
     assert re.search(r"for 125 samples that takes about [\d,]+ \w+ here", words)
@@ -63,10 +63,36 @@ def test_local_values_are_not_affected():
 
 
 def test_the_limit_can_be_set():
+    maviper = hydraviper.VARIANTS["maviper"]
     game, expert, settings = crowd(3, max_joint_actions=124)
     with pytest.raises(hydraviper.InputError, match="125 joint actions per sample, more than 124"):
-        hydraviper.distill(game, expert, settings)
-    assert hydraviper.distill(*crowd(3, max_joint_actions=125)).profile.students
+        hydraviper.distill(game, expert, settings, maviper)
+    assert hydraviper.distill(*crowd(3, max_joint_actions=125), maviper).profile.students
+
+
+@pytest.mark.slow
+def test_a_large_team_is_searched_and_the_gap_is_told():
+    result = hydraviper.distill(*crowd())
+    assert len(result.profile.students) == 9
+    assert any(
+        "A team of 9 has too many joint actions to try all, so the worst was searched" in note
+        for note in result.ledger.notes
+    )
+
+
+class Enumerating:
+    """An expert with joint values that knows no way but to try them all."""
+
+    joint = True
+
+    def __init__(self, expert):
+        self.act, self.q, self.worst_team_q = expert.act, expert.q, expert.worst_team_q
+
+
+def test_an_expert_that_cannot_search_is_refused():
+    game, expert, settings = crowd()
+    with pytest.raises(hydraviper.InputError, match="1,953,125 joint actions"):
+        hydraviper.distill(game, Enumerating(expert), settings, engine=Untouched())
 
 
 def test_maviper_counts_the_opponents_actions_as_well(deception):

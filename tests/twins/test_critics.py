@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hydraviper
+from hydraviper.experts import elimination, networks
 from hydraviper.experts.enumeration import worst_team_q
 from hydraviper.experts.networks import Network
 from hydraviper.kernels import networks as kernels
@@ -80,6 +81,67 @@ def test_critics_of_any_width_and_teams_of_any_size(widths):
 def critic(draws, inputs, first, second):
     shapes = [(inputs, first), (first,), (first, second), (second,), (second, 1), (1,)]
     return Network(tuple(draws.normal(size=shape).astype(np.float32) for shape in shapes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nodes", [1, 7, 40, 2_000])
+def test_branch_and_bound_never_claims_too_much(monkeypatch, nodes):
+    """What it finds is a joint action's value, no lower one lies beyond its gap, and with time it finds the worst."""
+    monkeypatch.setattr(networks, "NODES", nodes)
+    monkeypatch.setattr(networks, "TOLERANCE", 0.0)
+    crowd, draws = hydraviper.make("cooperative-navigation:agents=4"), np.random.default_rng(6)
+    for seed in range(3):
+        expert = random_expert(crowd, seed=seed, hidden=12)
+        observations = [draws.normal(size=(12, len(agent.features))).astype(np.float32) for agent in crowd.agents]
+        actions = expert.act(observations)
+        for team in ((0, 1, 2, 3), (2, 0)):
+            worst = worst_team_q(expert.q, observations, actions, team, None, expert.action_counts)
+            found, gaps = expert.search_worst_team_q(observations, actions, team)
+            assert (found >= worst - 1e-3).all()
+            assert (found - gaps <= worst + 1e-3).all()
+            if nodes == 2_000:
+                np.testing.assert_allclose(found, worst, rtol=1e-4, atol=1e-3)
+                np.testing.assert_allclose(gaps, 0, atol=1e-6)
+
+
+TIES = {
+    "chain": lambda i, j: abs(i - j) <= 1,
+    "star": lambda i, j: i == j or 0 in (i, j),
+    "pairs": lambda i, j: i // 2 == j // 2,
+    "nobody": lambda i, j: False,
+    "everybody": lambda i, j: True,
+}
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_messages_find_the_worst_joint_action(ties):
+    """Critics that look at their neighbours alone; the twin tries all joint actions."""
+    crowd, draws = hydraviper.make("cooperative-navigation:agents=5"), np.random.default_rng(7)
+    expert = random_expert(crowd, hidden=16)
+    expert = replace(expert, critics=tuple(looking_at(expert, i, TIES[ties]) for i in range(5)))
+    observations = [draws.normal(size=(6, len(agent.features))).astype(np.float32) for agent in crowd.agents]
+    actions = expert.act(observations)
+    for team in ((0, 1, 2, 3, 4), (3, 0, 2)):
+        worst = worst_team_q(expert.q, observations, actions, team, None, expert.action_counts)
+        found, gaps = expert.search_worst_team_q(observations, actions, team)
+        np.testing.assert_allclose(found, worst, rtol=1e-4, atol=1e-3)
+        assert not gaps.any()
+
+
+def test_a_long_chain_costs_two_agents_at_a_time():
+    counts = dict.fromkeys(range(1000), 5)
+    scopes = [tuple(j for j in (i - 1, i, i + 1) if 0 <= j < 1000) for i in range(1000)]
+    order, most = elimination.order_of(scopes, counts)
+    assert sorted(order) == list(range(1000))
+    assert most == 5**3
+
+
+def looking_at(expert, i, tied):
+    """An agent's critic with the weights of agents that it is not tied to at 0."""
+    w0, *rest = expert.critics[i].layers
+    sizes, counts = expert.observation_sizes, expert.action_counts
+    owner = np.concatenate([np.repeat(np.arange(5), sizes), np.repeat(np.arange(5), counts)])
+    return Network((w0 * np.array([tied(i, j) for j in owner])[:, None].astype(np.float32), *rest))
 
 
 def test_a_value_that_is_not_a_number_is_not_lost(scene):

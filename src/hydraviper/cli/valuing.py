@@ -13,7 +13,7 @@ from hydraviper.cli.options import number
 from hydraviper.records import encode
 from hydraviper.runs.critic import CriticReport, fit_critics, policy_named
 from hydraviper.runs.opening import play_on
-from hydraviper.settings import CRITIC_ROLLOUTS, UPDATES
+from hydraviper.settings import CRITIC_ROLLOUTS, HOPS, UPDATES
 
 
 @app.command()
@@ -27,6 +27,10 @@ def critic(
         int | None, number("--rollouts", CRITIC_ROLLOUTS, "Rollouts to fit to; default: 2,000, or 60 in traffic.")
     ] = None,
     updates: Annotated[int | None, number("--updates", UPDATES, "Steps of learning.")] = None,
+    hops: Annotated[
+        int | None,
+        number("--hops", HOPS, "Critics look at agents so many steps away on the game's graph; default: at everybody."),
+    ] = None,
     seed: options.Seed = 0,
     engine: options.EngineName = "local",
     address: options.Address = None,
@@ -44,6 +48,7 @@ def critic(
             name=yardstick,
             rollouts=rollouts,
             updates=updates,
+            hops=hops,
             seed=seed,
             workers=workers,
             out=out_file,

@@ -47,6 +47,7 @@ class CriticSettings:
     final_learning_rate: float = 1e-4  # at the end; a cosine in between
     weight_decay: float = 16_000  # divided by the number of samples: few samples need more of it
     tau: float = 0.01  # how fast the target networks follow
+    hops: int | None = None  # critics look at agents so many steps away on the game's graph; None: at everybody
 
     def __post_init__(self) -> None:
         least = {"rollouts": 2 * self.held_out, "held_out": 2, "checks": 2, "hidden": 1, "updates": 1}
@@ -105,7 +106,8 @@ def fit(
     play_on = partial(play, game) if engine is None else engine.play
     checked(game, policy.act(game.reset(rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 0, 1))))
     samples = gather(game, policy, settings, play_on, on_progress)
-    critics, rows = _fitted(samples, tuple(len(agent.actions) for agent in game.agents), settings, on_progress)
+    masks = neighbourhoods(game, settings.hops)
+    critics, rows = _fitted(samples, tuple(len(agent.actions) for agent in game.agents), masks, settings, on_progress)
     sizes, actions = zip(*((len(agent.features), len(agent.actions)) for agent in game.agents), strict=True)
     expert = CriticExpert(policy, critics, sizes, actions)
     seeds = rollout_seeds(settings.seed, Purpose.EXPERT_VALIDATION, 1, settings.checks)
@@ -196,7 +198,7 @@ def longest_discount(horizon: int) -> float:
 
 
 def _fitted(
-    samples: Samples, actions: tuple[int, ...], settings: CriticSettings, on_progress: Progress
+    samples: Samples, actions: tuple[int, ...], masks: np.ndarray, settings: CriticSettings, on_progress: Progress
 ) -> tuple[tuple[networks.Network, ...], int]:
     """One critic per agent, and how many samples they were fitted to."""
     units = Units.of(samples, settings.gamma)
@@ -206,6 +208,7 @@ def _fitted(
         ((samples.rewards - units.offset) / units.scale).astype(np.float32),
         samples.continues.astype(np.float32),
     )
+    seen_by = None if masks.all() else jnp.asarray(masks)
     rows, per_round = np.flatnonzero(samples.usable & ~samples.held_out), -(-settings.updates // ROUNDS)
     rates, decay = (settings.learning_rate, settings.final_learning_rate), settings.weight_decay / len(rows)
     optimizer = Optimizer(*rates, settings.updates, "cosine", settings.tau, weight_decay=decay)
@@ -216,9 +219,29 @@ def _fitted(
     learned = optimizer.start(jax.tree.map(lambda *arrays: jnp.stack(arrays), *fresh))
     for number in range(ROUNDS):
         drawn = rows[random.integers(0, len(rows), (per_round, settings.batch))]
-        learned, _ = learn(rule, learned, jnp.asarray(drawn), table)
+        learned, _ = learn(rule, learned, jnp.asarray(drawn), table, seen_by)
         on_progress("updates", (number + 1) * per_round, ROUNDS * per_round)
-    return tuple(units.critic(learned.parameters, i) for i in range(len(actions))), len(rows)
+    return tuple(units.critic(learned.parameters, i, masks[i]) for i in range(len(actions))), len(rows)
+
+
+def neighbourhoods(game: Game, hops: int | None) -> np.ndarray:
+    """What each agent's critic looks at, [N, inputs]: 1 for features and actions of agents within so many hops."""
+    agents = len(game.agents)
+    near = np.ones((agents, agents), bool)
+    if hops is not None:
+        edges = offers(game).graph.neighbours
+        if edges is None:
+            raise InputError(f"{game.name} has no graph of neighbours: fit critics of everybody, without --hops.")
+        step = np.eye(agents, dtype=bool)
+        for i, j in edges:
+            step[i, j] = step[j, i] = True
+        near = np.linalg.matrix_power(step.astype(np.int64), hops) > 0
+    owners = [np.repeat(np.arange(agents), [len(part) for part in parts]) for parts in zip(*_parts(game), strict=True)]
+    return near[:, np.concatenate(owners)].astype(np.float32)
+
+
+def _parts(game: Game) -> list[tuple[Sequence[str], Sequence[str]]]:
+    return [(agent.features, agent.actions) for agent in game.agents]
 
 
 class Units(NamedTuple):
@@ -248,9 +271,10 @@ class Units(NamedTuple):
         one_hot = [np.eye(count)[actions[:, i]] for i, count in enumerate(counts)]
         return np.concatenate([seen, *one_hot], axis=1).astype(np.float32)
 
-    def critic(self, stacked: Network, i: int) -> networks.Network:
-        """Agent i's critic without normalisation: plain features in, values of plain rewards out."""
+    def critic(self, stacked: Network, i: int, mask: np.ndarray) -> networks.Network:
+        """Agent i's critic without normalisation: plain features in, values of plain rewards out; 0 where masked."""
         layers = [np.array(array[i], np.float64) for pair in stacked for array in pair]
+        layers[0] *= mask[:, None]
         return plain_network(layers, self.mean, self.spread, float(self.scale[i]), float(self.offset[i]))
 
 
@@ -283,10 +307,20 @@ class _Rule:
     gamma: float
     offset: tuple[float, ...]  # [N], normalised
 
-    def update(self, learned: Learned, rows: jax.Array, table: _Table) -> tuple[Learned, jax.Array]:
-        """Move the critics towards reward + gamma * value of what the policy does next, on some rows of the table."""
+    def update(
+        self, learned: Learned, rows: jax.Array, table: _Table, masks: jax.Array | None
+    ) -> tuple[Learned, jax.Array]:
+        """Move the critics towards reward + gamma * value of what the policy does next, on some rows of the table.
+
+        `masks` [N, I] says what each critic looks at; None: at everything.
+        """
         batch = _Table(*(column[rows] for column in table))
-        values = jax.vmap(forward, (0, None))
+
+        def values(critics: Network, inputs: jax.Array) -> jax.Array:
+            if masks is None:
+                return jax.vmap(forward, (0, None))(critics, inputs)
+            return jax.vmap(lambda critic, mask: forward(critic, inputs * mask))(critics, masks)
+
         future = values(learned.targets, batch.following)[..., 0] + jnp.asarray(self.offset)[:, None]  # [N, S]
         goals = batch.rewards.T + self.gamma * batch.continues * future
 

@@ -9,13 +9,17 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from hydraviper.data import InputError, Observations, Team
+from hydraviper.experts import elimination
+from hydraviper.kernels import bounding
 from hydraviper.kernels import joint as joint_kernels
 from hydraviper.kernels import networks as kernels
 from hydraviper.kernels.sums import LANES
 from hydraviper.protocols import Policy, SeededPolicy
 
 BLOCK = 256  # samples per piece of work; no sample's result depends on it
-MOST_JOINT_ACTIONS = 1_000_000  # of a team, to look for the worst one
+MOST_JOINT_ACTIONS = 1_000_000  # of a team, to try them all
+MOST_ENTRIES, BLOCK_ENTRIES = 65_536, 4_000_000  # of a sum in message passing: for one sample, and at once
+NODES, TOLERANCE = 24, 0.01  # of branch and bound: looks per sample, and the gap, relative, that is small enough
 
 Layers = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -58,9 +62,13 @@ class HasCritics(Protocol):
         """Threads for the critics; the results do not depend on it."""
         ...
 
+    def scope_of(self, judge: int, team: Team) -> Team:
+        """Whose actions, of a team's members, an agent's critic looks at."""
+        ...
+
 
 class JointValues:
-    """`q` and `worst_team_q` by joint critics."""
+    """`q` and `worst_team_q` by joint critics, each of everybody or of some agents (whose weights are not all 0)."""
 
     joint: ClassVar[bool] = True  # the worst joint action is found among all of them
 
@@ -79,22 +87,45 @@ class JointValues:
         self: HasCritics, observations: Observations, actions: np.ndarray, team: Team, judges: Team | None = None
     ) -> np.ndarray:
         """The least mean value to the judges over the team's joint actions, [B]."""
-        judges = team if judges is None else judges
-        counts = np.array([self.action_counts[i] for i in team])
-        joint_actions = math.prod(counts.tolist())
-        if joint_actions > MOST_JOINT_ACTIONS:
+        stacked, given = _prepared(self, team, judges)
+        if (joint_actions := math.prod(given[2].tolist())) > MOST_JOINT_ACTIONS:
             raise InputError(f"a team of {len(team)} has {joint_actions:,} joint actions: split it with --teams.")
-        members, offsets = np.array(team), _offsets(self)
-        stacked = _stacked([self.critics[judge] for judge in judges])
-        out = np.empty(len(actions), np.float32)
+        found = np.empty((len(actions), 1), np.float32)
 
         def one(start: int) -> None:
-            rows = slice(start, start + BLOCK)
-            joint = np.concatenate([seen[rows] for seen in observations], axis=1)
-            joint_kernels.worst_values(joint, actions[rows], offsets, members, counts, *stacked, out[rows])
+            joint, played, rows = _block(observations, actions, start)
+            joint_kernels.worst_values(joint, played, *given, *stacked, found[rows])
 
         _each(self.workers, one, range(0, len(actions), BLOCK))
-        return out.astype(np.float64) / len(judges)
+        return found[:, 0].astype(np.float64) / len(stacked[0])
+
+    def scope_of(self: HasCritics, judge: int, team: Team) -> Team:
+        """Whose actions, of a team's members, an agent's critic looks at."""
+        weights, offsets = self.critics[judge].layers[0], _offsets(self)
+        rows = {i: weights[offsets[i] : offsets[i] + self.action_counts[i]] for i in team}
+        return tuple(i for i in team if (rows[i] != rows[i][0]).any())
+
+    def search_worst_team_q(
+        self: HasCritics, observations: Observations, actions: np.ndarray, team: Team
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The least mean value to a team that was found, [B], and how much lower one may be at most, [B].
+
+        By message passing, which leaves no gap, if each critic looks at few members' actions; else branch and bound.
+        """
+        counts = dict(enumerate(self.action_counts))
+        scopes = [self.scope_of(judge, team) for judge in team]
+        order, most = elimination.order_of(scopes, counts)
+        if most <= MOST_ENTRIES:
+            return _by_messages(self, observations, actions, team, scopes, order, most), np.zeros(len(actions))
+        stacked, given = _prepared(self, team, team)
+        found, gaps = np.empty(len(actions)), np.empty(len(actions))
+
+        def one(start: int) -> None:
+            joint, played, rows = _block(observations, actions, start)
+            bounding.worst_bounded(joint, played, *given, *stacked, NODES, TOLERANCE, found[rows], gaps[rows])
+
+        _each(self.workers, one, range(0, len(actions), BLOCK))
+        return found / len(team), gaps / len(team)
 
 
 @dataclass(frozen=True)
@@ -150,6 +181,44 @@ def _offsets(expert: HasCritics) -> np.ndarray:
     """Where each agent's actions begin in a critic's first layer, [N]."""
     counts = np.array(expert.action_counts)
     return sum(expert.observation_sizes) + np.cumsum(counts) - counts
+
+
+def _by_messages(
+    expert: HasCritics, observations: Observations, actions: np.ndarray, team: Team, scopes: Sequence[Team],
+    order: Sequence[int], most: int,
+) -> np.ndarray:  # fmt: skip
+    """The least mean value to a team, [B]: a table of each critic's values, and messages between them."""
+    found = np.empty(len(actions))
+    rows_at_once = max(1, BLOCK_ENTRIES // most)
+
+    def one(start: int) -> None:
+        rows, tables = slice(start, start + rows_at_once), []
+        joint = np.concatenate([seen[rows] for seen in observations], axis=1)
+        for judge, scope in zip(team, scopes, strict=True):
+            # a critic that looks at nobody's action is a table of one member all the same
+            stacked, given = _prepared(expert, scope or (judge,), (judge,))
+            values = np.empty((len(joint), math.prod(given[2].tolist())), np.float32)
+            joint_kernels.worst_values(joint, actions[rows], *given, *stacked, values)
+            tables.append((scope, values.reshape(len(joint), *given[2]) if scope else values[:, 0]))
+        found[rows] = elimination.least_sum(tables, order)
+
+    _each(expert.workers, one, range(0, len(actions), rows_at_once))
+    return found / len(team)
+
+
+def _prepared(
+    expert: HasCritics, team: Team, judges: Team | None
+) -> tuple[Layers, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The judges' critics, stacked; where agents' actions begin, the members, and how many actions each has."""
+    counts = np.array([expert.action_counts[i] for i in team])
+    critics = _stacked([expert.critics[judge] for judge in (team if judges is None else judges)])
+    return critics, (_offsets(expert), np.array(team), counts)
+
+
+def _block(observations: Observations, actions: np.ndarray, start: int) -> tuple[np.ndarray, np.ndarray, slice]:
+    """A piece of work: everybody's observations side by side, the actions, and which rows it is."""
+    rows = slice(start, start + BLOCK)
+    return np.concatenate([seen[rows] for seen in observations], axis=1), actions[rows], rows
 
 
 def _stacked(networks: Sequence[Network]) -> Layers:

@@ -13,6 +13,7 @@ from hydraviper.data import Observations
 from hydraviper.protocols import Policy, Student
 
 CLOSE = 0.02  # nearer than this an agent stays where it is
+MOST_TRIED = 5  # agents whose assignments are all tried at once, which is quicker than the Hungarian method
 COAST = 0.1  # how far an agent's speed still carries it, in seconds
 
 
@@ -57,9 +58,8 @@ def navigators(count: int) -> dict[str, Policy]:
     rules: dict[str, Policy] = {
         "agent i to landmark i": Scripted(tuple(Script(partial(_to_own, i=i)) for i in range(count)))
     }
-    if count <= 5:
-        aims = [partial(_to_assigned, i=i, count=count) for i in range(count)]
-        rules["best assignment"] = Scripted(tuple(Script(aim) for aim in aims))
+    aims = [partial(_to_assigned, i=i, count=count) for i in range(count)]
+    rules["best assignment"] = Scripted(tuple(Script(aim) for aim in aims))
     return rules | {"nobody moves": Staying(count)}
 
 
@@ -103,11 +103,16 @@ def _to_guarded(seen: np.ndarray, i: int, count: int) -> np.ndarray:
 def _assigned(landmarks: np.ndarray, others: np.ndarray, i: int) -> np.ndarray:
     """The landmark that the assignment of least total distance gives to agent i, computed from its own view."""
     count = landmarks.shape[1]
-    orders = np.array(list(itertools.permutations(range(count))))  # [P, N], agent -> landmark
     agents = np.insert(others, i, 0.0, axis=1)
     distances = np.linalg.norm(agents[:, :, None] - landmarks[:, None], axis=3)  # [B, N, N]
-    totals = distances[:, np.arange(count), orders].sum(axis=2)  # [B, P]
-    assigned = orders[totals.argmin(axis=1), i]
+    if count <= MOST_TRIED:
+        orders = np.array(list(itertools.permutations(range(count))))  # [P, N], agent -> landmark
+        totals = distances[:, np.arange(count), orders].sum(axis=2)  # [B, P]
+        assigned = orders[totals.argmin(axis=1), i]
+    else:
+        from scipy.optimize import linear_sum_assignment
+
+        assigned = [linear_sum_assignment(row)[1][i] for row in distances]
     return landmarks[np.arange(len(landmarks)), assigned]
 
 

@@ -181,7 +181,7 @@ def _least(worth, joints):
 
 @nb.njit(cache=True, nogil=True)
 def worst_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, b2, out):
-    """The least sum of the critics' values over all joint actions of a team, [B].
+    """The least sum of the critics' values over all joint actions of a team, [B, 1], or all of these sums, [B, J].
 
     `joint` [B, G] are everybody's observations, `actions` [B, N] what agents outside the team do, `offsets` [N] where
     an agent's actions begin in w0. The critics' layers are stacked: w0 [C, G + all actions, H] and so on.
@@ -236,4 +236,7 @@ def worst_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, b2, 
             for block in range(mixed // LANES + 1):
                 _spread(values[block], second_parts[block], counts, LANES)
             _add_values(worth, values, weights, mixed, active, unsure, mix, upto, square)
-        out[b] = _least(worth, joints)
+        if out.shape[1] == joints:
+            copy(out[b], worth)
+        else:
+            out[b, 0] = _least(worth, joints)

@@ -53,6 +53,7 @@ def fit_critics(
     name: str | None = None,
     rollouts: int | None = None,
     updates: int | None = None,
+    hops: int | None = None,
     seed: int = 0,
     workers: int = 1,
     out: Path | None = None,
@@ -64,7 +65,7 @@ def fit_critics(
         from hydraviper.experts import critics
     except ImportError as error:
         raise InputError(f"fitting critics needs the package {error.name}: install hydraviper[train].") from None
-    changes = {"updates": updates, "rollouts": rollouts}
+    changes = {"updates": updates, "rollouts": rollouts, "hops": hops}
     asked_for = {name: value for name, value in changes.items() if value is not None}
     name = name or str(about.get("algorithm", "expert"))
     path = out or Path(f"{plain(game.name)}-{plain(name)}-critic-{seed}.safetensors")

@@ -1,14 +1,16 @@
-"""Refuses teams with too many joint actions to weigh: their number grows exponentially with the team."""
+"""Teams with too many joint actions to value each: refused, or searched with what is left open told."""
 
 import math
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hydraviper.data import InputError, Team
-from hydraviper.protocols import ValuesJointly
-from hydraviper.steps.resample import Weighted
+from hydraviper.dataset import Dataset
+from hydraviper.protocols import SearchesWorst, ValuesJointly
+from hydraviper.steps.resample import Weighted, team_weights
 from hydraviper.steps.task import Task
 
 TRIED = 2_000  # joint actions that are valued, at most, to time one of them
@@ -16,12 +18,15 @@ ROWS = 16  # samples of that trial
 
 
 def check(task: Task, teams: tuple[Team, ...], resample: Any) -> None:
-    """Refuse teams with more joint actions than the settings allow, where the expert values each of them."""
+    """Refuse teams with more joint actions than the settings allow, where the expert values each of them.
+
+    C-Q's weights need not be refused if the expert can search for the worst joint action instead.
+    """
     if not isinstance(resample, Weighted) or not (isinstance(task.expert, ValuesJointly) and task.expert.joint):
         return
     most, team = max((resample.joint_actions(task, team), team) for team in teams)
     limit = task.settings.max_joint_actions
-    if most <= limit:
+    if most <= limit or (resample.weigh is team_weights and isinstance(task.expert, SearchesWorst)):
         return
     samples = (task.settings.rollouts_per_iteration + task.settings.train_budget) * task.game.horizon
     raise InputError(
@@ -30,6 +35,18 @@ def check(task: Task, teams: tuple[Team, ...], resample: Any) -> None:
         "an expert with local values (--expert), split the team (--partition, --teams), take fewer agents, choose "
         "iviper, or raise --max-joint-actions."
     )
+
+
+def tell_gaps(task: Task, datasets: Sequence[Dataset]) -> None:
+    """Note how far the worst joint actions that were searched for may be from the worst there are."""
+    for dataset in datasets:
+        if searched := dataset.scratch.get("weights and gaps"):
+            weights, gaps = (np.concatenate(column) for column in zip(*searched, strict=True))
+            task.ledger.note(
+                f"A team of {len(dataset.team)} has too many joint actions to try all, so the worst was searched by "
+                "branch and bound: "
+                f"weights are {weights.mean():.3g} on average and could be {gaps.mean():.3g} larger at most."
+            )
 
 
 def _seconds(task: Task, team: Team) -> float:

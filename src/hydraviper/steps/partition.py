@@ -1,5 +1,6 @@
 """Partition: agents into teams by clustering their graph (Algorithm 4), so that a team has few joint actions."""
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 from hydraviper.data import InputError, Team
 from hydraviper.experts.local_q import LocalQExpert
 from hydraviper.profile import Profile
-from hydraviper.protocols import offers
+from hydraviper.protocols import ValuesJointly, offers
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 from hydraviper.steps.task import Task
 
@@ -127,6 +128,26 @@ def _percentiles(influence: np.ndarray) -> np.ndarray:
 
 
 def _metis(task: Task, team: Team, weights: np.ndarray) -> list[Team]:
+    """Teams by METIS: as many as the settings say, or more, until each has few enough joint actions to be valued."""
+    wanted = count = task.settings.teams
+    parts = _cut(team, weights, count)
+    while _too_many(task, parts) and count < len(team):
+        count += 1
+        parts = _cut(team, weights, count)
+    if count > wanted:
+        limit = f"none has more than {task.settings.max_joint_actions:,} joint actions"
+        task.ledger.note(f"METIS made {len(parts)} teams instead of {wanted}, so that {limit}.")
+    return parts
+
+
+def _too_many(task: Task, parts: list[Team]) -> bool:
+    """Whether a team has more joint actions than the settings let an expert with joint critics value."""
+    joint = isinstance(task.expert, ValuesJointly) and task.expert.joint
+    sizes = [math.prod(len(task.game.agents[i].actions) for i in part) for part in parts]
+    return joint and max(sizes) > task.settings.max_joint_actions
+
+
+def _cut(team: Team, weights: np.ndarray, count: int) -> list[Team]:
     import pymetis
 
     neighbours = [np.flatnonzero(row) for row in weights]
@@ -134,7 +155,7 @@ def _metis(task: Task, team: Team, weights: np.ndarray) -> list[Team]:
     edges = np.concatenate(neighbours).astype(int)
     edge_weights = np.concatenate([row[near] for row, near in zip(weights, neighbours, strict=True)]).astype(int)
     _, labels = pymetis.part_graph(
-        task.settings.teams,
+        count,
         pymetis.CSRAdjacency(starts.tolist(), edges.tolist()),
         eweights=edge_weights.tolist(),
         recursive=True,

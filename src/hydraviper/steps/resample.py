@@ -13,6 +13,7 @@ import numpy as np
 from hydraviper.data import InputError, Team
 from hydraviper.dataset import Dataset
 from hydraviper.experts.enumeration import joint_actions
+from hydraviper.protocols import SearchesWorst
 from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.task import Task
 
@@ -44,7 +45,12 @@ def team_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
     """C-Q: the team's mean value of the expert's actions minus that of its worst joint action, [rows, 1]."""
     observations, actions = _part(dataset, rows)
     best = task.expert.q(observations, actions)[:, dataset.team].mean(axis=1)
-    return (best - task.expert.worst_team_q(observations, actions, dataset.team))[:, None]
+    if _of_team(task, dataset.team) > task.settings.max_joint_actions and isinstance(task.expert, SearchesWorst):
+        worst, gaps = task.expert.search_worst_team_q(observations, actions, dataset.team)
+        dataset.scratch.setdefault("weights and gaps", []).append((best - worst, gaps))
+    else:
+        worst = task.expert.worst_team_q(observations, actions, dataset.team)
+    return (best - worst)[:, None]
 
 
 def own_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:

@@ -48,8 +48,8 @@ def worth(game: Game, team: Team, returns: np.ndarray) -> np.ndarray:
 class Arms:
     """Students whose mean worth is being estimated, as arms of a bandit."""
 
-    def __init__(self, task: Task, team: Team, students: Sequence[Students]) -> None:
-        self.task, self.team = task, team
+    def __init__(self, task: Task, team: Team, students: Sequence[Students], first_episode: int = 0) -> None:
+        self.task, self.team, self.first_episode = task, team, first_episode
         self.profiles = [Profile(task.expert, members) for members in students]
         self.count = np.zeros(len(students), np.int64)
         self.beside = 0  # rollouts of the budget that no student played
@@ -71,7 +71,8 @@ class Arms:
 
     def pull(self, arms: Sequence[int], times: int) -> None:
         """Play `times` more rollouts of each of the arms."""
-        seeds = [self.task.seeds(Purpose.SELECT, self.team[0], times, int(self.count[arm])) for arm in arms]
+        starts = [self.first_episode + int(self.count[arm]) for arm in arms]
+        seeds = [self.task.seeds(Purpose.SELECT, self.team[0], times, start) for start in starts]
         for arm, rollouts in zip(
             arms, self.task.engine.play_many([self.profiles[a] for a in arms], seeds), strict=True
         ):
