@@ -126,7 +126,7 @@ def test_compare_and_a_study_of_ones_own(here):
         f'title = "Mine"\nepisodes = 10\n[[game]]\ngame = "{GAME}"\nexpert = "balance.safetensors"\n'
         f'[[game]]\ngame = "{GAME},steps=50"\nexpert = {{short = "balance.safetensors"}}\n'
         '[[arm]]\nalgorithm = "imitation"\ntrain_budget = 4\n[[arm]]\nalgorithm = "hydraviper"\nname = "small"\n'
-        "iterations = 2\ntrain_budget = 4\nvalid_budget = 4\ndepth = 2\n"
+        "iterations = 2\ntrain_budget = 4\nvalid_budget = 4\ndepth = 2\nrefine_rollouts = 10\n"
     )
     study = ["study", "mine.toml", "--seeds", "1", "--workers", "1", "--json"]
     told = json.loads(answer(here, *study))
@@ -137,6 +137,8 @@ def test_compare_and_a_study_of_ones_own(here):
         for arm in ("imitation", "small")
     ]
     assert json.loads(answer(here, *study))["cells"]["ran"] == 0
+    searched = ["refine RUN --rollouts 10" in path.read_text() for path in Path("results/mine/cells").iterdir()]
+    assert sorted(searched) == [False, False, True, True]
     assert "paper" not in Path("results/mine/report.md").read_text()
 
 
@@ -154,6 +156,14 @@ def test_compare_and_a_study_of_ones_own(here):
         (
             "[[game]]\ngame = 'gymnasium:CartPole-v1'\n[[arm]]\nalgorithm = 'viper'\nbudget = 'tiny'",
             "the budget 'tiny'",
+        ),
+        (
+            "[[game]]\ngame = 'gymnasium:CartPole-v1'\n[[arm]]\nalgorithm = 'viper'\nrefine_rollouts = 3",
+            "refine_rollouts must be at least 10",
+        ),
+        (
+            "[[game]]\ngame = 'gymnasium:CartPole-v1'\n[[arm]]\nalgorithm = 'viper'\nrefine = 1\nrefine_rollouts = 30",
+            "write refine or refine_rollouts",
         ),
         ("[[game]]\ngame = 'gymnasium:CartPole-v1'\n" * 2, "twice"),
         (

@@ -13,7 +13,7 @@ from msgspec import Struct
 from hydraviper.data import InputError
 from hydraviper.games import catalogue
 from hydraviper.runs.opening import game_named
-from hydraviper.settings import EPISODES, Settings
+from hydraviper.settings import EPISODES, ROLLOUTS, Settings
 from hydraviper.studies.cells import GameName
 from hydraviper.studies.design import Arm
 from hydraviper.studies.expert_files import UNNAMED, ExpertFiles
@@ -33,6 +33,7 @@ class _ArmTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     group: str = ""
     budget: str = "low"
     refine: float = 0.0
+    refine_rollouts: int = 0
 
 
 class _GameTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,7 +124,11 @@ def _arm(path: Path, table: Mapping[str, Any]) -> Arm:
         raise InputError(f"{path} has the budget {arm.budget!r}: write {', '.join(LEVELS)}, or e.g. high/low.")
     settings = {key: value for key, value in table.items() if key in SETTINGS}
     _converted(path, settings, Settings)  # only to see whether they are right
-    return Arm(arm.algorithm, train, valid or train, settings, arm.name, arm.group, arm.refine)
+    if arm.refine_rollouts:
+        ROLLOUTS.check("refine_rollouts", arm.refine_rollouts)
+    if arm.refine and arm.refine_rollouts:
+        raise InputError(f"{path} limits a search by seconds and by rollouts: write refine or refine_rollouts.")
+    return Arm(arm.algorithm, train, valid or train, settings, arm.name, arm.group, arm.refine, arm.refine_rollouts)
 
 
 def _converted(path: Path, values: Mapping[str, Any], kind: Any) -> Any:
