@@ -171,6 +171,7 @@ class Summary(Evaluation, frozen=True, kw_only=True):
     seed: int | None = None
     rollouts: dict[str, int] = {}  # by purpose
     seconds: dict[str, float] = {}  # by step, and in total
+    megabytes: dict[str, float] = {}  # the most memory held, by the process and by its workers together
     out: str | None = None  # the run's folder
     run: str | None = None  # what was evaluated
     teams: tuple[tuple[str, ...], ...] = ()
@@ -203,6 +204,7 @@ class Iteration(Struct, frozen=True, kw_only=True):
     dropped: int | None = None  # rollouts' worth of samples that resampling leaves out
     accuracy: dict[str, float | None] = {}  # agent -> agreement with the expert
     seconds: dict[str, float] = {}  # by step
+    megabytes: dict[str, float] = {}  # the most memory held so far, by the process and by its workers together
 
 
 class GameIdentity(Record, frozen=True, kw_only=True):
