@@ -120,3 +120,23 @@ def test_workers_tell_the_most_memory_that_they_held():
         engine._seconds_here = 1e9  # no time is spent in this process first
         engine.play(Staying(3), np.arange(6, dtype=np.uint64))
         assert engine.megabytes > 40
+
+
+def test_teams_that_share_samples_have_the_experts_actions_valued_once(navigation):
+    asked = []
+    expert = random_expert(navigation)
+
+    class Counting:
+        joint = True
+
+        def __getattr__(self, name):
+            return getattr(expert, name)
+
+        def q(self, observations, actions):
+            asked.append(len(actions))
+            return expert.q(observations, actions)
+
+    settings = hydraviper.Settings(**SMALL.to_json() | {"partition": "contiguous", "teams": 3})
+    shared = hydraviper.distill(navigation, Counting(), settings)
+    assert len(shared.teams) == 3
+    assert len(asked) == sum(line.rollouts > 0 for line in shared.ledger.lines)

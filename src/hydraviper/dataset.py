@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ class Samples:
     def __init__(self, features: Sequence[int], room: Room) -> None:
         self.observations = [GrowingArray((size,), np.float32, room) for size in features]
         self.actions = GrowingArray((len(features),), np.int64, room)
+        self.worked_out: tuple[slice, np.ndarray] | None = None  # what the last team needed that is everybody's
 
     def append(self, observations: Observations, actions: np.ndarray) -> None:
         """Add samples, labelled with the expert's actions [S, N]."""
@@ -67,6 +68,12 @@ class Dataset:
     def _count_episodes(self, episodes: int) -> None:
         self.episodes += episodes
         self.first_rows = self.first_rows or len(self)
+
+    def for_all(self, rows: slice, work: Callable[[], np.ndarray]) -> np.ndarray:
+        """The result of some work on the rows that is the same for all teams with these samples; done by the first."""
+        if self._samples.worked_out is None or self._samples.worked_out[0] != rows:
+            self._samples.worked_out = rows, work()
+        return self._samples.worked_out[1]
 
     def add_weights(self, weights: np.ndarray) -> None:
         """Add the weights [new, columns] of the samples that have none yet; they never change (Theorem 1)."""

@@ -138,7 +138,7 @@ class RayEngine(PieceEngine):
         except lost.RayTaskError as error:
             raise _told(error) from None
         if number is None:
-            actor.ready = True
+            actor.ready, call.stillborn = True, 0
             _check(result)
             return None
         self._longest = max(self._longest, time.monotonic() - actor.since)
@@ -148,8 +148,11 @@ class RayEngine(PieceEngine):
 
     def _lost(self, actor: _Actor, number: int | None, call: _Call, what: str) -> None:
         self._dismiss([actor])
-        if number is None:
-            return  # another one is started in its place
+        if number is None:  # another one is started in its place
+            call.stillborn += 1
+            if call.stillborn >= ATTEMPTS * self.workers:
+                raise JobError(f"workers of the cluster end before they can play ({what}): {ADVICE}.")
+            return
         call.attempts[number] += 1
         call.waiting.appendleft(number)
         if call.attempts[number] >= ATTEMPTS:
@@ -183,6 +186,7 @@ class _Call:
     rollouts: dict[int, Rollouts] = field(default_factory=dict)
     digests: dict[int, str] = field(default_factory=dict)
     since: float = field(default_factory=time.monotonic)  # when somebody answered last
+    stillborn: int = 0  # actors that were lost before they told about themselves, since the last that did
 
 
 class Player:
