@@ -9,6 +9,7 @@ from hydraviper.drawing import notebooks
 from hydraviper.drawing.panels import panel
 from hydraviper.engines.local import LocalEngine
 from hydraviper.ledger import Ledger
+from hydraviper.memory import Room
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Student, check_game, offers
 from hydraviper.records import Iteration
@@ -70,7 +71,8 @@ def distill(
         teams = variant.partition(task)  # 4
     affordable.check(task, teams, variant.resample)
     features = [len(agent.features) for agent in game.agents]
-    datasets = [Dataset(team, features) for team in teams]
+    room = Room()
+    datasets = [Dataset(team, features, room) for team in teams]
     students: list[list[dict[int, Student]]] = [[] for _ in teams]
 
     for iteration in range(1, settings.iterations + 1):  # 5
@@ -85,6 +87,7 @@ def distill(
                 own.append(variant.train(task, dataset, counts, iteration))  # 11-12
             accuracy |= _agreement(game, own[-1])
         profile = Profile(expert, {i: tree for own in students for i, tree in own[-1].items()})
+        ledger.weigh(task.engine)
         _write_line(ledger, iteration, rollouts, sum(map(len, datasets)), dropped, accuracy)
         progress("students", iteration, settings.iterations)
 
@@ -147,6 +150,7 @@ def _write_line(
             accuracy=dict(accuracy),
             score=ledger.score,
             seconds=spent,
+            megabytes=ledger.megabytes,
         )
     )
 

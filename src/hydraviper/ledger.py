@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hydraviper.data import STEPS, naming
 from hydraviper.logs import Log
+from hydraviper.memory import peak_megabytes
 from hydraviper.records import Iteration, encode, to_json
 
 
@@ -23,7 +24,11 @@ class Ledger:
         self.notes: list[str] = []  # what a user should know: budgets left, warm-ups cut
         self.seconds: dict[str, float] = dict.fromkeys(STEPS, 0.0)
         self.rollouts: dict[str, int] = {"warmup": 0, "train": 0, "valid": 0}
+<<<<<<< HEAD
         self.score: float | None = None  # mean of the episodes that the iteration under way collected
+=======
+        self.megabytes: dict[str, float] = {}  # the most memory that was held, as far as it was looked at
+>>>>>>> scale
         self.seconds_before = 0.0  # of these, what was spent before the run was interrupted
         self._step: str | None = None  # under way
 
@@ -43,6 +48,12 @@ class Ledger:
             self.seconds[self._step] += seconds
             self.seconds_before += seconds
 
+    def weigh(self, engine: object) -> dict[str, float]:
+        """The most memory that this process and an engine's workers have held, in megabytes."""
+        now = {"process": peak_megabytes(), "workers": getattr(engine, "megabytes", 0.0)}
+        self.megabytes = {who: round(max(most, self.megabytes.get(who, 0.0)), 1) for who, most in now.items()}
+        return self.megabytes
+
     def note(self, sentence: str) -> None:
         """Add a sentence for the user, once."""
         if sentence not in self.notes:
@@ -55,4 +66,5 @@ class Ledger:
             with naming(self.path), self.path.open("a") as file:
                 file.write(encode(line) + "\n")
         if self.log is not None:
-            self.log.write(line.iteration, {k: v for k, v in to_json(line).items() if k != "iteration"})
+            numbers = {k: v for k, v in to_json(line).items() if k not in ("iteration", "megabytes")}
+            self.log.write(line.iteration, numbers)

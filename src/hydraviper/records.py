@@ -171,6 +171,7 @@ class Summary(Evaluation, frozen=True, kw_only=True):
     seed: int | None = None
     rollouts: dict[str, int] = {}  # by purpose
     seconds: dict[str, float] = {}  # by step, and in total
+    megabytes: dict[str, float] = {}  # the most memory held, by the process and by its workers together
     out: str | None = None  # the run's folder
     run: str | None = None  # what was evaluated
     teams: tuple[tuple[str, ...], ...] = ()
@@ -204,6 +205,7 @@ class Iteration(Struct, frozen=True, kw_only=True):
     accuracy: dict[str, float | None] = {}  # agent -> agreement with the expert
     score: float | None = None  # mean of the episodes that it collected, which the students before it played
     seconds: dict[str, float] = {}  # by step
+    megabytes: dict[str, float] = {}  # the most memory held so far, by the process and by its workers together
 
 
 class GameIdentity(Record, frozen=True, kw_only=True):

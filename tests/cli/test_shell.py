@@ -140,9 +140,9 @@ BIG = "9" * 30
         ("yellow must be at most 60", ["map", "resco:grid4x4,yellow=61,seconds_per_step=100"]),
         ("reach must be at most 10,000", ["map", f"ingolstadt-corridor:reach={BIG}"]),
         ("moving must be at most 1", ["map", "cologne-corridor:moving=2"]),
-        ("agents must be at most 20", ["distill", f"{GAME}:agents=99999"]),
-        ("agents must be at most 20", ["train", f"{GAME}:agents={BIG}"]),
-        ("defenders must be at most 20", ["distill", "physical-deception:defenders=99999"]),
+        ("agents must be at most 30", ["distill", f"{GAME}:agents=99999"]),
+        ("agents must be at most 30", ["train", f"{GAME}:agents={BIG}"]),
+        ("defenders must be at most 30", ["distill", "physical-deception:defenders=99999"]),
         ("horizon must be at most 10,000", ["train", f"{GAME}:horizon={BIG}"]),
     ],
 )

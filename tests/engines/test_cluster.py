@@ -113,6 +113,17 @@ def test_what_cannot_be_played_leaves_nobody_behind(engine, tmp_path, word, erro
     assert not ray.is_initialized()
 
 
+def test_workers_that_end_before_they_play_end_the_run(engine, monkeypatch):
+    class Dying(cluster.Player):
+        def about(self):
+            os._exit(1)
+
+    monkeypatch.setattr(cluster, "Player", Dying)
+    with pytest.raises(hydraviper.JobError, match="end before they can play"):
+        engine(partial(Slow, "cooperative-navigation")).play(Staying(3), SEEDS[:2])
+    assert not ray.is_initialized()
+
+
 def test_policies_travel_once_and_engines_share_cores(engine, navigation):
     whole = hydraviper.play(navigation, Staying(3), SEEDS)
     first, second = engine(partial(Slow, "cooperative-navigation")), engine(partial(Slow, "cooperative-navigation"))

@@ -21,6 +21,7 @@ import numpy as np
 from hydraviper.data import InputError, JobError, Rollouts
 from hydraviper.engines.pieces import ATTEMPTS, Done, PieceEngine, Work
 from hydraviper.engines.workers import KEPT_POLICIES, Pickled, keep
+from hydraviper.memory import peak_megabytes
 from hydraviper.protocols import Game, Policy
 from hydraviper.rollout import play
 from hydraviper.version import __version__
@@ -137,17 +138,21 @@ class RayEngine(PieceEngine):
         except lost.RayTaskError as error:
             raise _told(error) from None
         if number is None:
-            actor.ready = True
+            actor.ready, call.stillborn = True, 0
             _check(result)
             return None
         self._longest = max(self._longest, time.monotonic() - actor.since)
-        call.rollouts[number] = result
+        call.rollouts[number], actor.megabytes = result
+        self.megabytes = max(self.megabytes, sum(one.megabytes for one in self._actors))
         return number
 
     def _lost(self, actor: _Actor, number: int | None, call: _Call, what: str) -> None:
         self._dismiss([actor])
-        if number is None:
-            return  # another one is started in its place
+        if number is None:  # another one is started in its place
+            call.stillborn += 1
+            if call.stillborn >= ATTEMPTS * self.workers:
+                raise JobError(f"workers of the cluster end before they can play ({what}): {ADVICE}.")
+            return
         call.attempts[number] += 1
         call.waiting.appendleft(number)
         if call.attempts[number] >= ATTEMPTS:
@@ -164,6 +169,7 @@ class _Actor:
     number: int | None = None  # of the piece that it plays
     since: float = 0.0  # when it was given the piece
     ready: bool = False  # has told about itself
+    megabytes: float = 0.0  # the most memory that it has held, as it tells with each answer
 
     @property
     def busy(self) -> bool:
@@ -180,6 +186,7 @@ class _Call:
     rollouts: dict[int, Rollouts] = field(default_factory=dict)
     digests: dict[int, str] = field(default_factory=dict)
     since: float = field(default_factory=time.monotonic)  # when somebody answered last
+    stillborn: int = 0  # actors that were lost before they told about themselves, since the last that did
 
 
 class Player:
@@ -193,15 +200,18 @@ class Player:
         """Which machine, and which versions, it is."""
         return platform.node(), __version__, platform.python_version()
 
-    def play(self, digest: str, body: list[Any], seeds: np.ndarray, record: bool) -> Rollouts:
-        """Play one episode per seed; the policy is fetched from the cluster's memory unless it is at hand."""
+    def play(self, digest: str, body: list[Any], seeds: np.ndarray, record: bool) -> tuple[Rollouts, float]:
+        """Play one episode per seed; the policy is fetched from the cluster's memory unless it is at hand.
+
+        The rollouts, and the most megabytes that this actor has held.
+        """
         import ray
 
         if self._game is None:
             self._game = _made(self._make_game)
         if digest not in self._policies:
             keep(self._policies, digest, pickle.loads(ray.get(body[0])))
-        return play(self._game, self._policies[digest], seeds, record)
+        return play(self._game, self._policies[digest], seeds, record), peak_megabytes()
 
 
 def _made(make_game: bytes) -> Game:

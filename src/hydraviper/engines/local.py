@@ -62,7 +62,9 @@ class LocalEngine(PieceEngine):
         if not left:
             return rollouts
         self._processes = self._processes or Workers(self._make_game, self.workers)
-        return rollouts + self._processes.run(left, None if done is None else lambda k, one: done(first + k, one))
+        rollouts += self._processes.run(left, None if done is None else lambda k, one: done(first + k, one))
+        self.megabytes = max(self.megabytes, self._processes.megabytes)
+        return rollouts
 
     def _play_here(self, work: Work) -> Rollouts:
         return play(self._game, *work)

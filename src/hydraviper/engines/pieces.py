@@ -25,6 +25,7 @@ class PieceEngine(ABC):
 
     def __init__(self, game: Game, workers: int) -> None:
         self.workers = workers
+        self.megabytes = 0.0  # the most memory that other processes have held for it, all together
         self._game = game
         self._compiled = offers(game).compiled
 

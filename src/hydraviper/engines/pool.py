@@ -20,6 +20,7 @@ from threading import Thread
 from typing import Any, Self
 
 from hydraviper.data import InputError, JobError
+from hydraviper.memory import peak_megabytes
 
 Begin = Callable[[Any], Callable[[Any], Any]]  # called in a new process with its step counter; makes what answers
 Message = Callable[[Any, dict[str, None]], Any]  # what to send for a piece, and names that the process has been sent
@@ -45,6 +46,7 @@ class Pool:
         self._workers: list[_Worker] = []
         self._answers: SimpleQueue[tuple[_Worker, Any]] = SimpleQueue()
         self._longest_pause = 0.0  # between two steps, as far as looks can tell
+        self._megabytes = 0.0  # that processes have held, as far as they told before they ended
 
     def run(self, pieces: Sequence[Any], done: Done, lost: Lost) -> None:
         """Have every piece answered; an error in a process is raised here, and all processes end."""
@@ -60,8 +62,15 @@ class Pool:
             self.close()
             raise
 
+    @property
+    def megabytes(self) -> float:
+        """The most memory that the processes have held: the sum of each one's own most."""
+        self._megabytes = max(self._megabytes, sum(worker.megabytes.value for worker in self._workers))
+        return self._megabytes
+
     def close(self) -> None:
         """End all processes."""
+        _ = self.megabytes  # they tell nothing once they are gone
         while self._workers:
             self._workers.pop().stop()
 
@@ -142,7 +151,8 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.steps = context.RawValue("Q", 0)  # the process counts, we look
-        self.process = context.Process(target=_work, args=(theirs, self.steps, begin), daemon=True)
+        self.megabytes = context.RawValue("d", 0.0)  # the most memory that it has held, as it tells with each answer
+        self.process = context.Process(target=_work, args=(theirs, self.steps, self.megabytes, begin), daemon=True)
         self.process.start()
         theirs.close()  # so that the death of the process ends our pipe
         self.busy_with: int | None = None  # number of its piece
@@ -217,7 +227,7 @@ def _unwrap(answer: tuple[type[Exception] | None, Any]) -> Any:
     return content
 
 
-def _work(pipe: Connection, steps: Any, begin: Begin) -> None:
+def _work(pipe: Connection, steps: Any, megabytes: Any, begin: Begin) -> None:
     """The life of a process: begin once, then answer until the pipe ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started us; it ends us
     Thread(target=_leave_with_parent, daemon=True).start()
@@ -237,6 +247,7 @@ def _work(pipe: Connection, steps: Any, begin: Begin) -> None:
             answer = JobError, str(error)
         except Exception as error:
             answer = RuntimeError, f"{type(error).__name__} in a worker: {error}\n{traceback.format_exc()}"
+        megabytes.value = peak_megabytes()
         try:
             pipe.send(answer)
         except (BrokenPipeError, ConnectionError):

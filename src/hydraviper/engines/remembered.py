@@ -71,6 +71,11 @@ class RememberedEngine:
         self._samples: list[tuple[Work, Rollouts]] = []  # the first ones that were played here
         self._not_charged = set(self._journal.keys()).union(*(journal.keys() for journal in self._others))
 
+    @property
+    def megabytes(self) -> float:
+        """The most memory that other processes have held for the engine that plays."""
+        return getattr(self._engine, "megabytes", 0.0)
+
     def play(self, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
         """Play one episode per seed; with `record`, keep the observations."""
         return self._answer([(policy, seeds, record)])[0]

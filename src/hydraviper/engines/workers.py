@@ -49,6 +49,11 @@ class Workers:
         self._pool.run([(pickled[id(policy)], seeds, record) for policy, seeds, record in pieces], played, lost)
         return [rollouts[number] for number in range(len(pieces))]
 
+    @property
+    def megabytes(self) -> float:
+        """The most memory that the workers have held, all together."""
+        return self._pool.megabytes
+
     def close(self) -> None:
         """End all workers."""
         self._pool.close()

@@ -24,7 +24,7 @@ from hydraviper.protocols import Drawing, Offers, Scoring, Search
 from hydraviper.settings import Range
 
 PHYSICS = ("original", "mpe2")
-AGENTS = Range(1, 20, "somebody has to move", "the features of more fill the memory")
+AGENTS = Range(1, 30, "somebody has to move", "the features of more fill the memory")
 HORIZON = Range(1, 10_000, "an episode has a step", "nobody waits for longer episodes")
 
 

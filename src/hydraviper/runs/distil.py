@@ -252,6 +252,7 @@ def _summary(
         seed=result.settings.seed,
         rollouts=ledger.rollouts,
         seconds=seconds,
+        megabytes=ledger.weigh(engine),
         out=str(folder),
         teams=teams,
         selection=tuple(

@@ -9,6 +9,8 @@ from hydraviper.rollout import check_actions
 from hydraviper.seeding import Purpose
 from hydraviper.steps.task import Task
 
+PLAYED_AT_ONCE = 256 * 2**20  # bytes of rollouts on their way into the data
+
 
 def adaptive(task: Task, datasets: Sequence[Dataset], profile: Profile, iteration: int, dropped: float) -> int:
     """TR-A: as many rollouts as the last resampling dropped, while the budget lasts; the warm-up is not charged."""
@@ -93,14 +95,31 @@ def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile,
         task.ledger.score = None
         return
     seeds = task.seeds(Purpose.COLLECT, iteration, count)
+<<<<<<< HEAD
     rollouts = task.engine.play(profile, seeds, record=True)
     task.ledger.score = float(task.game.score.of(rollouts.returns).mean())
     observations = rollouts.observations or ()
     actions = check_actions(task.game, task.expert.act(observations), int(rollouts.lengths.sum()))
+=======
+    size = _at_once(task)
+    for start in range(0, count, size):
+        rollouts = task.engine.play(profile, seeds[start : start + size], record=True)
+        observations = rollouts.observations or ()
+        actions = check_actions(task.game, task.expert.act(observations), int(rollouts.lengths.sum()))
+        for number, dataset in enumerate(datasets):
+            if number and rollouts.acting is None:  # all teams learn from the same samples, which are kept once
+                dataset.share(datasets[0], rollouts.episodes)
+            else:
+                dataset.extend(observations, actions, rollouts.episodes, rollouts.acting)
+>>>>>>> scale
     for dataset in datasets:
-        dataset.extend(observations, actions, rollouts.episodes, rollouts.acting)
         if not len(dataset):
             members = ", ".join(task.game.agents[i].name for i in dataset.team)
-            raise InputError(
-                f"no action of {members} counted in {rollouts.episodes} episodes: choose who is distilled."
-            )
+            raise InputError(f"no action of {members} counted in {count} episodes: choose who is distilled.")
+
+
+def _at_once(task: Task) -> int:
+    """How many episodes are played before they go into the data: as many as fit into some memory, one per worker."""
+    features = sum(len(agent.features) for agent in task.game.agents)
+    episode = task.game.horizon * (features * 4 + len(task.game.agents) * 16)  # bytes, with rewards and actions
+    return max(getattr(task.engine, "workers", 1), PLAYED_AT_ONCE // max(episode, 1), 1)

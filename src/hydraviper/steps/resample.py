@@ -44,6 +44,7 @@ def resample(
 def team_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
     """C-Q: the team's mean value of the expert's actions minus that of its worst joint action, [rows, 1]."""
     observations, actions = _part(dataset, rows)
+<<<<<<< HEAD
     best = task.expert.q(observations, actions)[:, dataset.team].mean(axis=1)
     if _of_team(task, dataset.team) > task.settings.max_joint_actions and isinstance(task.expert, SearchesWorst):
         worst, gaps = task.expert.search_worst_team_q(observations, actions, dataset.team)
@@ -51,12 +52,16 @@ def team_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
     else:
         worst = task.expert.worst_team_q(observations, actions, dataset.team)
     return (best - worst)[:, None]
+=======
+    best = _taken(task, dataset, rows)[:, dataset.team].mean(axis=1)
+    return (best - task.expert.worst_team_q(observations, actions, dataset.team))[:, None]
+>>>>>>> scale
 
 
 def own_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
     """IVIPER: each member's value of the expert's actions minus that of its own worst action, [rows, A]."""
     observations, actions = _part(dataset, rows)
-    best = task.expert.q(observations, actions)[:, dataset.team]
+    best = _taken(task, dataset, rows)[:, dataset.team]
     worst = [task.expert.worst_team_q(observations, actions, (i,)) for i in dataset.team]
     return best - np.stack(worst, axis=1)
 
@@ -64,7 +69,7 @@ def own_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
 def joint_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
     """MAVIPER: each member's loss by the team's worst joint action, averaged over the others' actions, [rows, A]."""
     observations, actions = _part(dataset, rows)
-    best = task.expert.q(observations, actions)[:, dataset.team]
+    best = _taken(task, dataset, rows)[:, dataset.team]
     others = tuple(i for i in range(len(task.game.agents)) if i not in dataset.team)
     choices = math.prod(len(task.game.agents[i].actions) for i in others)
     worst = np.zeros_like(best)
@@ -155,6 +160,11 @@ class Weighted:
 def take_all(task: Task, dataset: Dataset, iteration: int) -> tuple[np.ndarray, float]:
     """Every sample once (imitation)."""
     return dataset.counted(np.ones((len(dataset.team), len(dataset)))), math.inf
+
+
+def _taken(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
+    """Everybody's values of the expert's actions, [rows, N]; teams that share samples have them valued once."""
+    return dataset.for_all(rows, lambda: task.expert.q(*_part(dataset, rows)))
 
 
 def _part(dataset: Dataset, rows: slice) -> tuple[list[np.ndarray], np.ndarray]:

@@ -193,11 +193,21 @@ def _binned(task: Task, dataset: Dataset) -> dict[int, Bins]:
     """The members' observations as bins; only rows that are new since the last call are binned."""
     _find(task, dataset)
     extra = {i: asked(task, dataset, i) for i in dataset.team}
-    sizes = {i: dataset.observations[i].shape[1] + len(extra[i]) for i in dataset.team}
-    bins = dataset.scratch.setdefault("bins", {i: Bins(size) for i, size in sizes.items()})
+    if "bins" not in dataset.scratch:
+        dataset.scratch["bins"] = {i: _bins(dataset, i, len(extra[i])) for i in dataset.team}
+    bins: dict[int, Bins] = dataset.scratch["bins"]
 
     def bin_new(i: int) -> None:
-        bins[i].append(extend(dataset.observations[i][len(bins[i]) :], extra[i]))
+        if extra[i]:
+            bins[i].append(extend(dataset.observations[i][len(bins[i]) :], extra[i]))
+        else:
+            bins[i].catch_up()
 
     _each(task, list(bins), bin_new)
     return bins
+
+
+def _bins(dataset: Dataset, agent: int, extra: int) -> Bins:
+    """An agent's bins; without derived features beside, the values are those of the data set, which keeps them."""
+    size = dataset.observations[agent].shape[1]
+    return Bins(size + extra, None if extra else dataset.column(agent), dataset.room)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numba as nb
 import numpy as np
 
-from hydraviper.dataset import GrowingArray
+from hydraviper.memory import GrowingArray, Room
 
 MOST = 256
 _SAMPLE = 20_000  # rows that decide where the bins lie
@@ -29,9 +29,10 @@ class Bins:
 
     most = MOST
 
-    def __init__(self, features: int) -> None:
-        self._raw = GrowingArray((features,), np.float32)
-        self._binned = GrowingArray((features,), np.uint8)
+    def __init__(self, features: int, raw: GrowingArray | None = None, room: Room | None = None) -> None:
+        """With `raw`, float32 [S, F], rows are binned where they lie, by `catch_up`, and not kept a second time."""
+        self._raw = GrowingArray((features,), np.float32, room) if raw is None else raw
+        self._binned = GrowingArray((features,), np.uint8, room)
         self._edges = np.full((features, MOST - 1), np.inf, np.float32)  # bin k holds edge[k-1] < x <= edge[k]
         self._exact = np.ones(features, bool)
         self._laid_at = 0
@@ -49,7 +50,7 @@ class Bins:
     @property
     def features(self) -> np.ndarray:
         """The values themselves, float32 [S, F]."""
-        return self._raw.array
+        return self._raw.array[: len(self)]
 
     def columns(self, numbers: np.ndarray) -> Columns:
         """Some of the features, as a copy."""
@@ -67,8 +68,14 @@ class Bins:
         """Add observations [new, F]."""
         if len(rows) == 0:
             return
-        rows = np.ascontiguousarray(rows, np.float32)
-        self._raw.append(rows)
+        self._raw.append(np.ascontiguousarray(rows, np.float32))
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Bin the rows that were added to the values since the last time."""
+        rows = self._raw.array[len(self) :]
+        if len(rows) == 0:
+            return
         new = np.empty(rows.shape, np.uint8)
         _bin_rows(rows, self._edges, new, self._low, self._high)
         self._binned.append(new)
@@ -83,7 +90,7 @@ class Bins:
 
     def _lay(self, feature: int) -> None:
         """Choose the feature's bins from all rows and bin them again."""
-        column = np.ascontiguousarray(self._raw.array[:, feature])
+        column = np.ascontiguousarray(self.features[:, feature])
         distinct = np.unique(column) if self._exact[feature] else None
         if distinct is not None and len(distinct) <= MOST:
             edges = distinct[:-1]

@@ -1,6 +1,6 @@
 """How the trees were made: learning, budget, time, and how to make them again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from math import isfinite
 
@@ -120,8 +120,18 @@ def seconds(summary: Summary) -> str:
             "<h2>Where the time went</h2>",
             figure(segment_bar("Seconds by step", segments)),
             table(("step", "seconds", "share", "to"), rows, numbers=2),
+            *_memory(summary.megabytes),
         ]
     )
+
+
+def _memory(megabytes: Mapping[str, float]) -> list[str]:
+    """A sentence on the most memory that was held, if anybody looked."""
+    if not megabytes.get("process"):
+        return []
+    workers = megabytes.get("workers", 0.0)
+    beside = f", its workers together at most {workers:,.0f} MB" if workers else ""
+    return [f'<p class="soft">The process held at most {megabytes["process"]:,.0f} MB of memory{beside}.</p>']
 
 
 def again(summary: Summary) -> str:
