@@ -24,11 +24,8 @@ class Ledger:
         self.notes: list[str] = []  # what a user should know: budgets left, warm-ups cut
         self.seconds: dict[str, float] = dict.fromkeys(STEPS, 0.0)
         self.rollouts: dict[str, int] = {"warmup": 0, "train": 0, "valid": 0}
-<<<<<<< HEAD
         self.score: float | None = None  # mean of the episodes that the iteration under way collected
-=======
         self.megabytes: dict[str, float] = {}  # the most memory that was held, as far as it was looked at
->>>>>>> scale
         self.seconds_before = 0.0  # of these, what was spent before the run was interrupted
         self._step: str | None = None  # under way
 

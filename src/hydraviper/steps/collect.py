@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from hydraviper.data import InputError
 from hydraviper.dataset import Dataset
 from hydraviper.profile import Profile
@@ -95,15 +97,10 @@ def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile,
         task.ledger.score = None
         return
     seeds = task.seeds(Purpose.COLLECT, iteration, count)
-<<<<<<< HEAD
-    rollouts = task.engine.play(profile, seeds, record=True)
-    task.ledger.score = float(task.game.score.of(rollouts.returns).mean())
-    observations = rollouts.observations or ()
-    actions = check_actions(task.game, task.expert.act(observations), int(rollouts.lengths.sum()))
-=======
-    size = _at_once(task)
+    size, scores = _at_once(task), []
     for start in range(0, count, size):
         rollouts = task.engine.play(profile, seeds[start : start + size], record=True)
+        scores.append(task.game.score.of(rollouts.returns))
         observations = rollouts.observations or ()
         actions = check_actions(task.game, task.expert.act(observations), int(rollouts.lengths.sum()))
         for number, dataset in enumerate(datasets):
@@ -111,7 +108,7 @@ def _play_and_relabel(task: Task, datasets: Sequence[Dataset], profile: Profile,
                 dataset.share(datasets[0], rollouts.episodes)
             else:
                 dataset.extend(observations, actions, rollouts.episodes, rollouts.acting)
->>>>>>> scale
+    task.ledger.score = float(np.concatenate(scores).mean())
     for dataset in datasets:
         if not len(dataset):
             members = ", ".join(task.game.agents[i].name for i in dataset.team)

@@ -44,18 +44,13 @@ def resample(
 def team_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
     """C-Q: the team's mean value of the expert's actions minus that of its worst joint action, [rows, 1]."""
     observations, actions = _part(dataset, rows)
-<<<<<<< HEAD
-    best = task.expert.q(observations, actions)[:, dataset.team].mean(axis=1)
+    best = _taken(task, dataset, rows)[:, dataset.team].mean(axis=1)
     if _of_team(task, dataset.team) > task.settings.max_joint_actions and isinstance(task.expert, SearchesWorst):
         worst, gaps = task.expert.search_worst_team_q(observations, actions, dataset.team)
         dataset.scratch.setdefault("weights and gaps", []).append((best - worst, gaps))
     else:
         worst = task.expert.worst_team_q(observations, actions, dataset.team)
     return (best - worst)[:, None]
-=======
-    best = _taken(task, dataset, rows)[:, dataset.team].mean(axis=1)
-    return (best - task.expert.worst_team_q(observations, actions, dataset.team))[:, None]
->>>>>>> scale
 
 
 def own_weights(task: Task, dataset: Dataset, rows: slice) -> np.ndarray:
