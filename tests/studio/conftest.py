@@ -20,7 +20,7 @@ QUIET = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 ]
-PATIENCE = 40_000  # milliseconds: other things may run on the machine
+PATIENCE = 180_000  # milliseconds: other things may run on the machine; whoever passes waits no longer for it
 
 
 class Studio:
