@@ -41,7 +41,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 @contextmanager
 def two_nodes() -> Iterator[Any]:
     """A cluster with a core on each of two nodes, ended in the end."""
-    os.environ.setdefault("RAY_raylet_start_wait_time_s", "600")  # a busy machine starts nodes slowly
+    for limit in ("RAY_raylet_start_wait_time_s", "RAY_agent_register_timeout_ms"):
+        os.environ.setdefault(limit, "600" if limit.endswith("_s") else "600000")  # a busy machine starts nodes slowly
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     from ray.cluster_utils import Cluster
 
@@ -50,6 +51,12 @@ def two_nodes() -> Iterator[Any]:
         yield cluster
     finally:
         cluster.shutdown()
+
+
+def second_node(cluster: Any) -> Any:
+    """The cluster's second node, started if there is none."""
+    others = [node for node in cluster.list_all_nodes() if node is not cluster.head_node]
+    return others[0] if others else cluster.add_node(num_cpus=1)
 
 
 def family(root: int) -> dict[int, tuple[str, float]]:
@@ -109,7 +116,7 @@ def distilled(engine: Any, told: threading.Event | None = None, after: int = 0) 
 
 def struck(cluster: Any, kind: str, after: int) -> dict[str, Any]:
     """One run in which a worker or a node dies after so many rollouts."""
-    other, told, killed = cluster.add_node(num_cpus=1), threading.Event(), []
+    other, told, killed = second_node(cluster), threading.Event(), []
 
     def strike() -> None:
         told.wait()
@@ -126,14 +133,13 @@ def struck(cluster: Any, kind: str, after: int) -> dict[str, Any]:
     with RayEngine(catalogue.maker(hydraviper.make(GAME)), cluster.address, workers=2) as engine:
         trees = distilled(engine, told, after)
     hand.join(10)
-    if kind != "node":
-        cluster.remove_node(other)
     return {"trees": trees, "killed": len(killed), "seconds": round(time.perf_counter() - start, 1), "after": after}
 
 
 def driver_struck(cluster: Any, after: int) -> dict[str, Any]:
     """One run whose driver is killed after so many rollouts are in its journal, and called again."""
-    start, other = time.perf_counter(), cluster.add_node(num_cpus=1)
+    second_node(cluster)
+    start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         names = {"iterations": "iterations", "train_budget": "train-budget", "valid_budget": "valid-budget"}
@@ -152,7 +158,6 @@ def driver_struck(cluster: Any, after: int) -> dict[str, Any]:
         second = subprocess.run(call, capture_output=True, text=True, check=False)
         trees = json.loads((out / "trees.json").read_text()) if (out / "trees.json").exists() else {}
         notes = json.loads(second.stdout)["notes"] if second.returncode == 0 else [second.stderr[-300:]]
-    cluster.remove_node(other)
     same = hashlib.sha256(json.dumps(trees.get("agents", second.stderr), sort_keys=True).encode()).hexdigest()[:16]
     resumed = [note for note in notes if "interrupted" in note]
     spent = round(time.perf_counter() - start, 1)
