@@ -46,6 +46,7 @@ def main() -> None:
 def draw_docs(browser: Browser, name: str) -> None:
     """The way from a question to a corrected leaf, and the page of questions."""
     page = browser.new_page(viewport={"width": 1280, "height": 860})
+    page.set_default_timeout(120_000)
     page.goto(HOME)
     page.get_by_role("link", name=name, exact=True).click()
     page.locator("g.node").first.wait_for()
