@@ -42,7 +42,7 @@ class First:
 
 def test_other_games_keep_no_trace(navigation):
     assert hydraviper.play(navigation, First(), SEEDS).trace is None
-    assert navigation.offers.drawing == Drawing(scene=navigation.scene)
+    assert navigation.offers.drawing == Drawing(scene=navigation.scene, scene_of=navigation.scene_of)
 
 
 def test_lines_over_time_are_quantiles_of_smoothed_episodes(street):
