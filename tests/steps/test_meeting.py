@@ -79,6 +79,8 @@ def test_only_teams_that_were_split_have_a_last_round():
     assert meeting.budgets(task, ((0, 1, 2, 3),), meets=True) == (800, 0)
     assert meeting.budgets(task, ((0, 1), (2, 3)), meets=False) == (400, 0)
     assert meeting.budgets(task, ((0, 1), (2, 3)), meets=True) == (300, 200)
+    few = Task(game, None, None, Settings(valid_budget=63), Ledger())
+    assert meeting.budgets(few, ((0, 1), (2, 3)), meets=True) == (31, 0)  # too few for a round
     choices = (select.Choice(0, [1.0], [0]), select.Choice(0, [1.0], [0]))
     assert meeting.meet(task, ((0, 1), (2, 3)), [[], []], choices, 0) == choices
 

@@ -7,18 +7,17 @@ There are two kinds of physics. `original` updates the velocity and then the pos
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
 
 from hydraviper.data import Agent, InputError, Knowledge, Observations, Recommended, Score, Team
-from hydraviper.games import particle_facts, scripts
+from hydraviper.games import particle_facts, particle_scenes, scripts
 from hydraviper.games import particle_features as features
 from hydraviper.games.particle_arena import Arena, World
-from hydraviper.games.particle_scenes import LANDMARK_SIZE, scene_of
-from hydraviper.geometry import Mark, Scene
+from hydraviper.games.particle_scenes import LANDMARK_SIZE
+from hydraviper.geometry import Mark, Scene, Seen
 from hydraviper.kernels import particles as kernels
 from hydraviper.protocols import Drawing, Offers, Scoring, Search
 from hydraviper.settings import Range
@@ -114,7 +113,7 @@ class ParticleWorld:
     def _offers(self, knowledge: Knowledge, scoring: Scoring, lines: str, secrets: tuple[str, ...] = ()) -> Offers:
         derived = tuple(features.derived(agent, self.sizes[1]) for agent in self.agents)
         search = Search(derived, self.arena, self.alike, lines=lines)
-        look = Drawing(scene=self.scene, scene_of=partial(scene_of, self.agents, self.sizes[1], self._agent_size))
+        look = Drawing(scene=self.scene, scene_of=self.scene_of)
         return Offers(scoring, search, drawing=look, knowledge=knowledge, secrets=secrets, compiled=True)
 
     def scene(self) -> Scene:
@@ -130,6 +129,10 @@ class ParticleWorld:
             for agent, (x, y) in zip(self.agents, agents, strict=True)
         ]
         return Scene(tuple(marks))
+
+    def scene_of(self, seen: Seen) -> Scene:
+        """Where agents and landmarks are, as some agents see it."""
+        return particle_scenes.scene_of(self.agents, self.sizes[1], self._agent_size, seen)
 
     @property
     def _agent_size(self) -> float:

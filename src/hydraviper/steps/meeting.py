@@ -15,13 +15,16 @@ from hydraviper.steps.task import Task
 SHARE = 4  # one in four validation rollouts is for the last round
 ROUNDS = 2  # times that every part may be exchanged
 RIVALS = 2  # of a part's students, beside the chosen one
+LEAST = 2 * LEAST_IN_A_RACE  # rollouts of a round: two play often enough
 
 
 def budgets(task: Task, teams: Sequence[Team], meets: bool) -> tuple[int, int]:
     """How many validation rollouts each team has for itself, and each of the game's own teams for its last round."""
     whole, split = task.settings.valid_budget, [own for own in task.game.teams if len(_parts(own, teams)) > 1]
-    last = whole // SHARE if meets and split else 0
-    return max(1, (whole - last) // len(teams)), last // max(1, len(split))
+    last = whole // SHARE // len(split) if meets and split else 0
+    if last < LEAST:
+        last = 0
+    return max(1, (whole - last * len(split)) // len(teams)), last
 
 
 def meet(
@@ -29,18 +32,19 @@ def meet(
 ) -> tuple[Choice, ...]:
     """The choices [teams] after the last round, which has a budget of rollouts for each of the game's own teams."""
     chosen, changed = [choice.chosen for choice in choices], set[int]()
-    for own in task.game.teams if budget else ():
+    rounds = min(ROUNDS, budget // LEAST)
+    for own in task.game.teams:
         parts = _parts(own, teams)
-        for sweep in range(ROUNDS if len(parts) > 1 else 0):
+        for sweep in range(rounds if len(parts) > 1 else 0):
             lines = [list(chosen)] + [
                 [*chosen[:part], rival, *chosen[part + 1 :]]
                 for part in parts
                 for rival in by_merit(choices[part], chosen[part])[1 : 1 + RIVALS]
             ]
             # as many as can play often enough, those of every part in turn
-            lines = [lines[0], *lines[1::RIVALS], *lines[2::RIVALS]][: max(1, budget // ROUNDS // LEAST_IN_A_RACE)]
+            lines = [lines[0], *lines[1::RIVALS], *lines[2::RIVALS]][: budget // rounds // LEAST_IN_A_RACE]
             together = [{i: tree for part in parts for i, tree in students[part][line[part]].items()} for line in lines]
-            best = lines[_defended(task, own, together, budget // ROUNDS, sweep)]
+            best = lines[_defended(task, own, together, budget // rounds, sweep)]
             changed |= {part for part in parts if best[part] != chosen[part]}
             if best == chosen:
                 break
