@@ -34,7 +34,8 @@ def write(points: Mapping[str, Any]) -> None:
         text = f"{head}{BEGIN}\n\n{tables(points)}\n{END}{rest}"
         head, _, rest = text.partition(PAPER)
         page.write_text(f"{head}{PAPER}\n\n{on_paper(points)}\n{END}{rest.partition(END)[2]}" if rest else text)
-    draw(points, DOCS / "images" / "scaling.svg")
+    if any(of(points, name) for name, _, _ in SERIES):
+        draw(points, DOCS / "images" / "scaling.svg")
 
 
 def of(points: Mapping[str, Any], name: str) -> list[Any]:
