@@ -147,8 +147,9 @@ def driver_struck(cluster: Any, after: int) -> dict[str, Any]:
         call = [sys.executable, "-m", "hydraviper.cli", "distill", GAME, *options, "--episodes", "2", "--json"]
         call += ["--out", str(out), "--engine", "ray", "--address", cluster.address]
         first = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        journal = out / "rollouts.journal"
-        while first.poll() is None and (not journal.exists() or journal.stat().st_size < after * 1000):
+        journal, sizes = out / "rollouts.journal", set()  # it grows with every rollout
+        while first.poll() is None and len(sizes - {0}) < after:
+            sizes.add(journal.stat().st_size if journal.exists() else 0)
             time.sleep(0.02)
         killed = first.poll() is None
         first.kill()
@@ -179,6 +180,14 @@ def by_command_line(workers: int) -> str:
     return hashlib.sha256(json.dumps(agents, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def processor_time(engine: str) -> float:
+    """Of this process and all that belong to an engine: Ray's servers and workers, or the local workers."""
+    whole = family(os.getpid())
+    rays = {pid for pid, (command, _) in whole.items() if "ray::" in command or "/ray/" in command}
+    others = {pid for pid in whole if pid not in rays and "multiprocessing" in whole[pid][0]}
+    return sum(seconds for pid, (_, seconds) in whole.items() if pid not in (rays if engine == "local" else others))
+
+
 def overhead() -> dict[str, Any]:
     """Processor seconds and seconds of the same rollouts with two workers of each engine, in turns; medians."""
     game = hydraviper.make(CORRIDOR)
@@ -192,9 +201,9 @@ def overhead() -> dict[str, Any]:
         for number in range(ROUNDS + 1):
             seeds = np.arange(number * ROLLOUTS, number * ROLLOUTS + (ROLLOUTS if number else 2), dtype=np.uint64)
             for name, engine in engines.items():
-                before, start = sum(one[1] for one in family(os.getpid()).values()), time.perf_counter()
+                before, start = processor_time(name), time.perf_counter()
                 engine.play(profile, seeds, record=True)
-                used = sum(one[1] for one in family(os.getpid()).values()) - before
+                used = processor_time(name) - before
                 if number:  # the first round starts the workers
                     spent[name].append((used, time.perf_counter() - start))
     finally:

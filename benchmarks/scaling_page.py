@@ -14,6 +14,7 @@ PAPER = "<!-- reckoned: python -m benchmarks.scaling -->"
 CITIES = {"Greater London": 6_000, "New York": 13_250}  # signals, as their operators tell
 EPISODES, STEPS_OF_AN_HOUR, IN_ONE_GO = 210, 720, 10  # the low budget for signals: warm-up, training and validation
 ITERATIONS = 100
+WAITS = 17  # episodes that follow one another: in 13 iterations of a corridor's low budget, and in 4 rounds of a race
 FEATURES, DERIVED = 17, 2  # of a signal of the grids
 STEPS = ("collect", "resample", "train", "select")
 # What a series is called, against what it is drawn, its points' first word, and how its seconds are counted.
@@ -34,7 +35,8 @@ def write(points: Mapping[str, Any]) -> None:
         text = f"{head}{BEGIN}\n\n{tables(points)}\n{END}{rest}"
         head, _, rest = text.partition(PAPER)
         page.write_text(f"{head}{PAPER}\n\n{on_paper(points)}\n{END}{rest.partition(END)[2]}" if rest else text)
-    draw(points, DOCS / "images" / "scaling.svg")
+    if any(of(points, name) for name, _, _ in SERIES):
+        draw(points, DOCS / "images" / "scaling.svg")
 
 
 def of(points: Mapping[str, Any], name: str) -> list[Any]:
@@ -103,9 +105,7 @@ def on_paper(points: Mapping[str, Any]) -> str:
 
     row("an episode of an hour, core hours", lambda n: hours("collect", n) * STEPS_OF_AN_HOUR)
     row(f"all {EPISODES} episodes, core hours", lambda n: hours("collect", n) * STEPS_OF_AN_HOUR * EPISODES)
-    row(
-        f"{ITERATIONS} episodes one after another, hours", lambda n: hours("collect", n) * STEPS_OF_AN_HOUR * ITERATIONS
-    )
+    row(f"{WAITS} episodes one after another, hours", lambda n: hours("collect", n) * STEPS_OF_AN_HOUR * WAITS)
     row("weights of all samples, core hours", lambda n: hours("resample", n) * rows)
     most = of(points, "samples")[-1]  # a grid's short episodes tell little of trees that grow on many samples
     tree = most["seconds"]["train"] / most["samples"] / most["agents"] / 3600

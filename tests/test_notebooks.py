@@ -31,7 +31,7 @@ def test_quick_start(tmp_path):
     trees, expert = map(float, re.search(r"trees (\S+) .*, expert (\S+) ", printed).groups())
     assert 0.9 * expert < trees < 1.5 * expert  # both scores are penalties
     run, explained = pages
-    assert run.count("<figure>") == 3
+    assert run.count('<figure class="tree') == 3
     assert 'class="node lit"' in explained
     assert "three agents do not all turn their backs on the landmarks: holds" in printed
     assert "became '→ stay'" in printed
