@@ -132,8 +132,11 @@ def _split_second(
         mixed += not (on or off)
     for s in range(sure):
         constant += scale[s] * start[index[s]]
-    on_actions[:] = 0.0
-    on_units[:] = 0.0
+    for block in range(on_actions.shape[0]):
+        for t in range(LANES):
+            on_actions[block, t] = 0.0
+    for k in range(on_units.shape[0]):
+        on_units[k] = 0.0
     for block in range(on_actions.shape[0]):
         add_products(on_actions[block], 0, turned_parts[block], index, scale, sure)
     for k in range(0, on_units.shape[0], LANES):
@@ -198,7 +201,9 @@ def worst_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, b2, 
     turned_rows = np.zeros((critics, blocks, hidden, LANES), np.float32)
     turned_w1 = np.empty((critics, width, hidden), np.float32)
     for c in range(critics):
-        turned_w1[c] = w1[c].T
+        for k in range(hidden):  # a loop compiles much sooner than a slice
+            for n in range(width):
+                turned_w1[c, n, k] = w1[c, k, n]
         _member_rows(low[c], high[c], turned_rows[c], w0[c], rows, counts)
     # room to work in, used again for every row
     room = max(hidden, width, joint.shape[1] + actions.shape[1]) + 1

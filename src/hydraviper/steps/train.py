@@ -25,6 +25,7 @@ from hydraviper.verify.growth import grow_within
 from hydraviper.verify.mending import mend
 
 FOUND_AGAIN = 4  # times the data, and features are looked for again
+WORTH_THREADS = 20_000  # new samples; with fewer, starting threads takes longer than binning
 LEARNERS = {"forest": ensembles.grow_forest, "mixture": ensembles.grow_mixture}  # beside the tree
 Train = Callable[[Task, Dataset, np.ndarray, int], dict[int, Student]]
 
@@ -203,7 +204,12 @@ def _binned(task: Task, dataset: Dataset) -> dict[int, Bins]:
         else:
             bins[i].catch_up()
 
-    _each(task, list(bins), bin_new)
+    new = sum(len(dataset.observations[i]) - len(columns) for i, columns in bins.items())
+    if new < WORTH_THREADS:
+        for i in bins:
+            bin_new(i)
+    else:
+        _each(task, list(bins), bin_new)
     return bins
 
 
