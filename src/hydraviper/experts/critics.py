@@ -105,8 +105,8 @@ def fit(
     settings = settings or CriticSettings()
     play_on = partial(play, game) if engine is None else engine.play
     checked(game, policy.act(game.reset(rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, 0, 1))))
-    samples = gather(game, policy, settings, play_on, on_progress)
     masks = neighbourhoods(game, settings.hops)
+    samples = gather(game, policy, settings, play_on, on_progress)
     critics, rows = _fitted(samples, tuple(len(agent.actions) for agent in game.agents), masks, settings, on_progress)
     sizes, actions = zip(*((len(agent.features), len(agent.actions)) for agent in game.agents), strict=True)
     expert = CriticExpert(policy, critics, sizes, actions)
