@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -124,7 +123,7 @@ def test_a_killed_run_goes_on_where_it_was(call, monkeypatch):
 
     journal, before = Path("run/rollouts.journal"), 0
     for workers in ("2", "1"):
-        _kill_when(journal, before + random.uniform(0.2, 0.4) * needed, [*arguments, "run", "--workers", workers])
+        _killed_after(random.randint(needed // 5, 2 * needed // 5), [*arguments, "run", "--workers", workers])
         kept = len(Journal(journal))
         assert before < kept < needed
         before = kept
@@ -144,28 +143,33 @@ def test_a_killed_run_goes_on_where_it_was(call, monkeypatch):
     assert not journal.exists()
 
 
-def _kill_when(journal, records, arguments):
-    """Start a run and kill it, workers and all, as soon as so many rollouts are in its journal."""
+KILLED = """
+import os, signal, sys
+from hydraviper.cli import main
+from hydraviper.engines.journal import Journal
+from hydraviper.runs import distil
+
+distil.QUICK, left, write = 0.0, int(sys.argv.pop(1)), Journal.write
+
+def count(journal, *record):
+    global left
+    write(journal, *record)
+    left -= 1
+    if left == 0:
+        os.killpg(0, signal.SIGKILL)
+
+Journal.write = count
+main()
+"""
+
+
+def _killed_after(records, arguments):
+    """A run in a process of its own that is killed, workers and all, once it has kept so many more rollouts."""
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
-    command = [sys.executable, "-m", "hydraviper.cli", *map(str, arguments)]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while process.poll() is None and time.monotonic() < deadline:
-        if journal.exists() and _complete(journal) >= records:
-            break
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-
-
-def _complete(journal):
-    """How many records there are; a copy is read, because opening a journal mends it."""
-    copy = journal.with_name("copy")
-    copy.write_bytes(journal.read_bytes())
-    count = len(Journal(copy))
-    copy.unlink()
-    return count
+    command = [sys.executable, "-c", KILLED, *map(str, (records, *arguments))]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, start_new_session=True, timeout=300)
+    assert done.returncode == -signal.SIGKILL, done.stderr
 
 
 @pytest.mark.slow

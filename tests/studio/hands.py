@@ -28,9 +28,12 @@ def choose(page, node: int) -> None:
 
 def options(page, label: str, choice: str) -> None:
     """Choose from a list by its label."""
-    page.get_by_role("combobox", name=label, exact=True).click()
-    page.get_by_role("option", name=choice, exact=True).click()
+    box = page.get_by_role("combobox", name=label, exact=True)
+    box.click()
+    shown = page.locator(f'[id="{box.get_attribute("aria-controls")}"]')  # the list before may still be fading out
+    shown.get_by_role("option", name=choice, exact=True).click()
     page.keyboard.press("Escape")
+    shown.wait_for(state="hidden")
 
 
 def tab_to(page, name: str, most: int = 80) -> None:
