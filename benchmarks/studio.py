@@ -26,21 +26,49 @@ RUNS, CLICKS, DEPTH, SIGNALS = 100, 30, 8, "resco:ingolstadt21,steps=20"
 LIMIT = 200  # milliseconds, of 95 % of the clicks
 TICK = os.sysconf("SC_CLK_TCK") / 1000
 
-TIMED = """([selector, kind, where, words]) => new Promise((resolve, reject) => {
-  const start = performance.now(), target = document.querySelector(selector);
-  const is_there = () => [...document.querySelectorAll(where)].some((one) => one.textContent.includes(words));
-  const watcher = new MutationObserver(() => {
-    if (is_there()) { watcher.disconnect(); resolve(performance.now() - start); }
-  });
-  watcher.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
-  setTimeout(() => reject(new Error(`no answer: ${selector} -> ${where} ${words}`)), 30000);
-  if (kind === "click") { target.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true })); }
-  else { target.dispatchEvent(new KeyboardEvent("keydown", { key: kind, keyCode: 39, bubbles: true })); }
-})"""
-ARRIVED = """new MutationObserver((_, watcher) => {
-  const where = sessionStorage.getItem("where");
-  if (where && document.querySelector(where)) { window.arrived = performance.now(); watcher.disconnect(); }
-}).observe(document, { subtree: true, childList: true })"""
+# Seen: two frames after the page has it, the browser has drawn it.
+SEEN = """window.seen = (is_there) => new Promise((resolve, reject) => {
+  const now = () => performance.timeOrigin + performance.now();
+  const look = () => {
+    if (!is_there()) { return; }
+    watcher.disconnect();
+    requestAnimationFrame(() => { const drawn = new MessageChannel();
+      drawn.port1.onmessage = () => resolve(now()); drawn.port2.postMessage(null); });
+  };
+  const watcher = new MutationObserver(look);
+  watcher.observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
+  setTimeout(() => reject(new Error("no answer")), 60000);
+});
+addEventListener("DOMContentLoaded", () => {  // a link may lead to another page, which goes on waiting
+  const wanted = JSON.parse(sessionStorage.getItem("wanted"));
+  if (wanted) { arrive(wanted); }
+});
+window.arrive = (wanted) => {
+  seen(() => document.querySelector("h1")?.textContent === wanted.title && document.querySelector(wanted.there))
+    .then((at) => { sessionStorage.removeItem("wanted"); window.took = at - wanted.start; });
+};
+window.follow = (link, title, there) => {
+  const wanted = { title, there, start: performance.timeOrigin + performance.now() };
+  sessionStorage.setItem("wanted", JSON.stringify(wanted));
+  window.took = undefined;
+  arrive(wanted);
+  link.click();
+}"""
+TIMED = """async ([selector, where, words]) => {
+  const target = document.querySelector(selector), start = performance.timeOrigin + performance.now();
+  const answered = seen(() => [...document.querySelectorAll(where)].some((one) => one.textContent.includes(words)));
+  target.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+  return await answered - start;
+}"""
+MOVED = """async () => {
+  const slider = document.querySelector(".q-slider"), told = slider.previousElementSibling, before = told.textContent;
+  const start = performance.timeOrigin + performance.now(), answered = seen(() => told.textContent !== before);
+  const handle = slider.querySelector("[tabindex]") || slider;
+  for (const kind of ["keydown", "keyup"]) {
+    handle.dispatchEvent(new KeyboardEvent(kind, { key: "ArrowRight", keyCode: 39, bubbles: true }));
+  }
+  return await answered - start;
+}"""
 
 
 def main() -> int:
@@ -50,7 +78,7 @@ def main() -> int:
         try:
             page = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET).new_page()
             page.set_default_timeout(5 * PATIENCE)
-            page.add_init_script(ARRIVED)
+            page.add_init_script(SEEN)
             rows = [(what, *measured(served, clicks)) for what, clicks in jobs(page, served)]
         finally:
             served.stop()
@@ -98,14 +126,16 @@ def jobs(page: Page, served: Studio) -> Iterator[tuple[str, Callable[[], Iterato
     run, city = "/run/run-0", f"{served.address}/run/city"
     for view, there in (("trees", "g.node"), ("correct", "g.node"), ("replay", "g.node.lit"), ("questions", "g.node")):
         opened(page, f"{first}/{view}", there)  # once, so that its game is made
+    listed = f"a[href='{run}/trees']"
     yield (
         f"Runs: the list of {RUNS}",
-        lambda: links(page, f"{first}/trees", "header a[href='/']", f"a[href='{run}/trees']"),
+        lambda: links(page, f"{first}/trees", "header a[href='/']", "Runs", f"td + th {listed}"),
     )
-    yield "a run of the list: its trees", lambda: links(page, home, f"a[href='{run}/trees']", "g.node")
-    yield "Replay", lambda: links(page, f"{first}/trees", f"a[href='{run}/replay']", "g.node.lit")
-    yield "Questions", lambda: links(page, f"{first}/trees", f"a[href='{run}/questions']", "g.node")
-    yield "Correct", lambda: links(page, f"{first}/trees", f"a[href='{run}/correct']", "g.node")
+    yield "a run of the list: its trees", lambda: links(page, home, listed, "run-0: trees", "g.node")
+    yield "Replay", lambda: links(page, f"{first}/trees", f"a[href='{run}/replay']", "run-0: replay", "g.node.lit")
+    for view in ("questions", "correct"):
+        link = f"a[href='{run}/{view}']"
+        yield view.title(), lambda link=link, view=view: links(page, f"{first}/trees", link, f"run-0: {view}", "g.node")
     opened(page, f"{first}/trees", "g.node")
     yield "a node of a tree of depth 8: its facts", lambda: nodes(page)
     opened(page, f"{first}/correct", "g.node")
@@ -126,15 +156,13 @@ def opened(page: Page, address: str, there: str) -> None:
     page.wait_for_timeout(500)
 
 
-def links(page: Page, start: str, link: str, there: str, times: int = 8) -> Iterator[float]:
+def links(page: Page, start: str, link: str, title: str, there: str, times: int = 8) -> Iterator[float]:
     """From a click on a link to what the page behind it is for."""
     for _ in range(times):
         opened(page, start, "h1")
-        page.evaluate("where => sessionStorage.setItem('where', where)", there)
-        page.locator(link).first.evaluate("link => link.click()")
-        page.wait_for_function("window.arrived !== undefined")
-        yield page.evaluate("window.arrived")
-        page.evaluate("sessionStorage.removeItem('where')")
+        page.locator(link).first.evaluate("(link, [title, there]) => follow(link, title, there)", [title, there])
+        page.wait_for_function("window.took !== undefined")
+        yield page.evaluate("window.took")
 
 
 def nodes(page: Page) -> Iterator[float]:
@@ -142,41 +170,27 @@ def nodes(page: Page) -> Iterator[float]:
     count = page.locator("g.node").count()
     for k in range(1, CLICKS + 1):
         node = (7 * k) % count
-        yield page.evaluate(TIMED, [f'g.node[data-node="{node}"]', "click", "h2", f"Node {node}:"])
+        yield page.evaluate(TIMED, [f'g.node[data-node="{node}"]', "h2", f"Node {node}:"])
 
 
 def steps(page: Page, count: int) -> Iterator[float]:
     """From a click on Step to the sentence about the next step, which comes last."""
     page.evaluate("[...document.querySelectorAll('button')].find((one) => one.textContent === 'Step').id = 'forward'")
     for k in range(1, count):
-        yield page.evaluate(TIMED, ["#forward", "click", "p[role=status]", f"step {k} of"])
+        yield page.evaluate(TIMED, ["#forward", "p[role=status]", f"step {k} of"])
 
 
 def whys(page: Page) -> Iterator[float]:
     """From a click on Why? to the answer."""
     for k in range(9):
         button = f"button[aria-label='Why does agent-{k % 3} do this?']"
-        yield page.evaluate(TIMED, [button, "click", "pre", f"agent-{k % 3} answers"])
+        yield page.evaluate(TIMED, [button, "pre", f"agent-{k % 3} answers"])
 
 
 def sliders(page: Page) -> Iterator[float]:
     """From a key on a slider to the number above it."""
     for _ in range(10):
-        before = page.evaluate("document.querySelector('.q-slider').previousElementSibling.textContent")
-        yield page.evaluate(MOVED, before)
-
-
-MOVED = """(before) => new Promise((resolve, reject) => {
-  const start = performance.now(), slider = document.querySelector(".q-slider"), told = slider.previousElementSibling;
-  const watcher = new MutationObserver(() => {
-    if (told.textContent !== before) { watcher.disconnect(); resolve(performance.now() - start); }
-  });
-  watcher.observe(told, { subtree: true, childList: true, characterData: true });
-  setTimeout(() => reject(new Error("the slider does not answer")), 30000);
-  const handle = slider.querySelector("[tabindex]") || slider;
-  handle.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", keyCode: 39, bubbles: true }));
-  handle.dispatchEvent(new KeyboardEvent("keyup", { key: "ArrowRight", keyCode: 39, bubbles: true }));
-})"""
+        yield page.evaluate(MOVED)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Take pictures of the studio: `python docs/draw_studio.py [FOLDER [OUT]]`.
 
 It opens the studio on a folder of runs (default: runs, as `make demo` leaves it) and looks at it with Chromium: at the
-pages that the docs show; or, if a folder for the pictures is given, at every page, light and dark, as wide as a laptop
-and as a phone.
+pages that the docs show; or, if a folder for the pictures is given, at every page, light and dark, as wide as a laptop,
+a phone and a projector.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 OUT = Path(__file__).parent / "images"
 PORT = 8051
 HOME = f"http://127.0.0.1:{PORT}"
-SIZES = {"laptop": (1280, 860), "phone": (390, 844)}
+SIZES = {"laptop": (1280, 860), "phone": (390, 844), "projector": (1920, 1080)}
 QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
@@ -80,7 +80,7 @@ def keep(page: Page, name: str) -> None:
 
 
 def draw_all(browser: Browser, names: list[str], out: Path) -> None:
-    """Every page, light and dark, on a laptop and on a phone."""
+    """Every page, light and dark, on a laptop, a phone and a projector."""
     out.mkdir(parents=True, exist_ok=True)
     addresses = {"runs": "/", "new": "/new", "compare": f"/compare?runs={','.join(names[:2])}"}
     addresses |= {view: f"/run/{names[0]}/{view}" for view in ("trees", "replay", "questions", "correct", "follow")}

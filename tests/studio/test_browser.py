@@ -228,8 +228,11 @@ def test_a_copy_to_send_plays_an_episode_without_a_server(browser, example, tmp_
     for _ in range(3):
         window.get_by_role("button", name="Step", exact=True).click()
     wanted = run.trees.trees[1].path(played.seen["agent-1"][3])
-    found = window.locator('figure[data-agent="agent-1"] g.node.lit').evaluate_all(
-        "parts => parts.map((part) => Number(part.dataset.node))"
+    found = (
+        window.locator("figure.tree")
+        .nth(1)
+        .locator("g.node.lit")
+        .evaluate_all("parts => parts.map((part) => Number(part.dataset.node))")
     )
     assert sorted(found) == sorted(wanted)
     window.close()

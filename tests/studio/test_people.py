@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
+import numpy as np
 import pytest
 
 import hydraviper
+from hydraviper.records import ScoreRecord
 from hydraviper.runs.episodes import episode
+from hydraviper.trees.file import TreesFile, save
+from tests.helpers.trees import MADE, random_tree
 from tests.studio.hands import choose, options, said, tab_to
 
 pytestmark = pytest.mark.slow
@@ -130,6 +135,28 @@ def test_an_edit_can_go_to_a_new_run(page, studio):
     assert (studio.folder / "second" / "trees.json").read_bytes() == before
 
 
+def test_what_a_traffic_edit_costs_comes_with_progress_also_for_who_comes_back(page, studio):
+    game, draws = hydraviper.make("cologne-corridor", {"steps": 80}), np.random.default_rng(0)
+    trees = tuple(random_tree(agent, draws, 2, thresholds=lambda n: draws.integers(0, 6, n)) for agent in game.agents)
+    score = ScoreRecord(name="delay", mean=1.0, ci95=0.1, episodes=8, lower_is_better=True)
+    (studio.folder / "signals").mkdir()
+    file = TreesFile(game.name, dict(game.parameters), game.agents, trees, MADE, score)
+    save(file, studio.folder / "signals" / "trees.json")
+    page.goto(f"{studio.address}/run/signals/correct")
+    page.get_by_role("button", name="Try the cut").click()
+    said(page, r"[1-9]\d* of 16 episodes, about \d+ s left")
+    page.get_by_role("link", name="Trees").click()
+    page.get_by_role("heading", name="signals: trees").wait_for()
+    page.get_by_role("link", name="Correct").click()
+    said(page, "(of 16 episodes|^Tried, not written, on 8 episodes)")
+    said(page, "^Tried, not written, on 8 episodes")
+    page.go_back()
+    page.get_by_role("heading", name="signals: trees").wait_for()
+    page.reload()
+    page.get_by_role("heading", name="signals: trees").wait_for()
+    assert page.url.endswith("/run/signals/trees")
+
+
 CONTRASTS = """() => {
   const parsed = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
   const opacity = (part) => {
@@ -144,10 +171,38 @@ CONTRASTS = """() => {
   };
   const off = ".lighting g.node:not(.lit) text, .lighting g.edge:not(.lit) text";
   return [...document.querySelectorAll(off)].map((text) => {
-    const box = text.parentElement.querySelector("rect"), white = [255, 255, 255];
-    const ground = box ? over(parsed(getComputedStyle(box).fill), opacity(box), white) : white;
+    const box = text.closest("g.node")?.querySelector("rect"), white = [255, 255, 255];
+    const share = box && opacity(box) * getComputedStyle(box).fillOpacity;
+    const ground = box ? over(parsed(getComputedStyle(box).fill), share, white) : white;
     const ink = over(parsed(getComputedStyle(text).fill), opacity(text), ground);
     const [high, low] = [light(ground), light(ink)].sort((a, b) => b - a);
     return (high + 0.05) / (low + 0.05);
   });
 }"""
+
+
+def test_a_threshold_is_dragged_a_node_is_split_and_what_differs_is_marked(page, studio):
+    path = studio.folder / "dragged"
+    shutil.copytree(studio.folder / "first", path)
+    page.goto(f"{studio.address}/run/dragged/correct")
+    choose(page, 0)
+    threshold = page.get_by_role("spinbutton", name="Threshold")
+    before = threshold.input_value()
+    place = page.locator(".q-slider").first.bounding_box()
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(place["x"] + 0.8 * place["width"], place["y"] + place["height"] / 2, steps=5)
+    page.mouse.up()
+    said(page, "^Tried, not written")
+    assert threshold.input_value() != before
+    page.get_by_text("Ask a new question here").click()
+    page.get_by_label("at most").fill("0.25")
+    options(page, "If yes", hydraviper.load_run(path).trees.agents[0].actions[1])
+    page.get_by_role("button", name="Apply the split").click()
+    said(page, "^Written to dragged")
+    (record,) = hydraviper.load_run(path).trees.edits
+    assert "0.25" in str(record)
+    page.goto(f"{studio.address}/run/dragged/trees")
+    options(page, "Side by side with", "first")
+    page.get_by_text(re.compile(r"^[1-9]\d* nodes? differs? here, [1-9]\d* there")).wait_for()
+    assert page.locator("g.node.marked").count() > 0

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import shutil
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import pytest
 
-from hydraviper import InputError
+from hydraviper import InputError, Wish, edit, load_run
+from hydraviper.runs.opening import playing
 from hydraviper.runs.starting import NewRun
 from hydraviper.studio.guard import Guard
+from hydraviper.studio.jobs import Counted, Job
 from hydraviper.studio.shelf import Shelf
 
 
@@ -197,3 +201,47 @@ def test_runs_that_cannot_be_read_are_listed_with_the_reason(folder):
     assert "does not fit" in found["first"].problem
     with pytest.raises(InputError):
         Shelf(folder).open("second")
+
+
+def test_a_browser_that_leaves_before_the_answer_makes_nobody_fail():
+    sent = []
+
+    async def breaks(scope, receive, send):  # as engine.io does, which takes the end for a request
+        assert (await receive())["type"] == "http.request"
+
+    async def silent(scope, receive, send):
+        await receive()
+
+    async def gone():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message["type"])
+
+    def ask(application, receive):  # in a thread of its own: the browser's driver has a loop in this one
+        scope = {"type": "http", "path": "/", "query_string": b"", "headers": [(b"host", b"localhost:80")]}
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(lambda: asyncio.run(Guard(application, 80)(scope, receive, send))).result()
+
+    for application in (breaks, silent):
+        ask(application, gone)
+    assert sent == 2 * ["http.response.start", "http.response.body"]
+
+    async def stays():
+        return {"type": "http.disguised"}
+
+    with pytest.raises(AssertionError):
+        ask(breaks, stays)
+
+
+def test_a_job_counts_episodes_and_plays_them_as_the_engine_does(navigation, example):
+    run = load_run(example)
+    wish = Wish(0, cut=True)
+    with playing(run.game, None, 1) as engine:
+        job = Job("Both versions play", 40)
+        counted = edit(run, "agent-0", wish, episodes=20, dry_run=True, engine=Counted(engine, job, 3))
+        alone = edit(run, "agent-0", wish, episodes=20, dry_run=True, engine=engine)
+    assert str(counted) == str(alone)
+    assert job.done == 40
+    job.done, job.began = 10, time.monotonic() - 10
+    assert "10 of 40 episodes, about 30 s left" in str(job)

@@ -6,6 +6,7 @@ import math
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
+from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
@@ -13,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydraviper.data import InputError, JobError
-from hydraviper.drawing.maps import ROAD, window_of
+from hydraviper.drawing.maps import ROAD, names_with_room, window_of
 from hydraviper.drawing.svg import INK, PALETTE, SOFT, line, tag, text
 from hydraviper.geometry import Car, Frame, Point, RoadMap
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
 
 KINDS = (".gif", ".mp4", ".webm")
 _WIDE, _TALLEST, _HEAD = 960, 900, 34  # pixels: the picture's width, its greatest height, the line of words above
@@ -67,7 +69,7 @@ class Film:
         self._head(self._draw.Draw(picture), picture)
         return picture
 
-    def _head(self, pen: Any, picture: Image) -> None:
+    def _head(self, pen: ImageDraw, picture: Image) -> None:
         pen.rectangle((0, 0, picture.width, _HEAD), fill="#ffffff")
         pen.text((10, _HEAD / 2), self._title, fill=INK, font=self._font.load_default(15), anchor="lm")
 
@@ -83,6 +85,9 @@ class Film:
                 bars.setdefault(key, []).append(line(map(self._place, stop_line(self._map, lane))))
         wide, tall = self.size
         paths = [tag("path", d="".join(d), stroke=colour, stroke_width=width) for (colour, width), d in bars.items()]
+        for signal in self._map.signals:
+            x, y = self._place(signal.position)
+            paths.append(tag("circle", tag("title", escape(signal.agent)), cx=x, cy=y, r=16, fill="#ffffff00"))
         words = text(wide - 10, _HEAD / 2 + 5, told(frame), font_size=15, text_anchor="end", fill=SOFT)
         look = {"viewBox": f"0 0 {wide} {tall}", "role": "img", "aria_label": label, "style": "display: block"}
         return tag("svg", "".join([*paths, words]), xmlns="http://www.w3.org/2000/svg", width="100%", **look)
@@ -103,18 +108,22 @@ class Film:
             width = max(2, round(lane.width * self._scale * _SHARPER))
             pen.line([self._place(point, _SHARPER) for point in lane.line], fill=ROAD, width=width, joint="curve")
         picture = picture.resize(self.size, self._image.Resampling.LANCZOS)
-        pen, font = self._draw.Draw(picture), self._font.load_default(13)
-        for signal in self._map.signals:
-            x, y = self._place(signal.position)
-            pen.text((x + 14, y + 14), signal.agent, fill=INK, font=font, stroke_width=2, stroke_fill="#ffffff")
+        self._names(self._draw.Draw(picture), picture.width)
         return picture
 
-    def _car(self, pen: Any, car: Car) -> None:
+    def _names(self, pen: ImageDraw, wide: int) -> None:
+        """The names of signals where there is room; `above` tells all of them under the pointer."""
+        font = self._font.load_default(13)
+        places = {signal.agent: self._place(signal.position) for signal in self._map.signals}
+        for name, left, top in names_with_room(places, wide, font.getlength, 16):
+            pen.text((left, top), name, fill=INK, font=font, stroke_width=2, stroke_fill="#ffffff")
+
+    def _car(self, pen: ImageDraw, car: Car) -> None:
         """A bar from its front to its back, wide enough to be seen."""
         colour = WAITS if car.speed < STANDS else GOES
         pen.line([self._place(end) for end in _ends(car)], fill=colour, width=max(3, round(2.0 * self._scale)))
 
-    def _light(self, pen: Any, lane: str, light: str) -> None:
+    def _light(self, pen: ImageDraw, lane: str, light: str) -> None:
         """A bar across the end of a lane."""
         ends = [self._place(point) for point in stop_line(self._map, lane)]
         pen.line(ends, fill=LIGHTS.get(light, RED), width=max(3, round(1.6 * self._scale)))

@@ -1,7 +1,7 @@
 """A road network as a map: roads as they lie, signals numbered, teams told apart by colour and by shape."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 from hydraviper.data import Team
@@ -53,6 +53,29 @@ def window_of(road_map: RoadMap) -> tuple[Point, Point]:
         (max(start, min(at) - air), min(end, max(at) + air)) for (start, end), at in zip(ends, (xs, ys), strict=True)
     )
     return (left, low), (right, high)
+
+
+def names_with_room(
+    places: Mapping[str, Point], wide: float, long: Callable[[str], float], high: float
+) -> list[tuple[str, float, float]]:
+    """Names beside their places, each with its left and upper end; those that would lie on others are left out."""
+    taken: list[tuple[str, float, float]] = []
+    for name, (x, y) in places.items():
+        size = long(name)
+        for left, top in (
+            (x + 12, y + 4),
+            (x - 12 - size, y + 4),
+            (x + 12, y - 4 - high),
+            (x - 12 - size, y - 4 - high),
+        ):
+            free = all(
+                left >= end + long(other) or end >= left + size or abs(top - level) >= high
+                for other, end, level in taken
+            )
+            if free and left >= 0 and left + size <= wide:
+                taken.append((name, left, top))
+                break
+    return taken
 
 
 def draw_roads(road_map: RoadMap, place: Place, scale: float) -> list[str]:

@@ -1,104 +1,14 @@
-/* Trees and episodes on a page: reports and notebooks share it. Names are only ever set as text, never as markup. */
+/* Trees (tree.js) and episodes on a page: reports, notebooks and copies of the studio share it. Names are only ever set as text, never as markup. */
 const hydraviper = (function () {
   "use strict";
   const all = (root, query) => Array.from(root.querySelectorAll(query));
   const between = (low, value, high) => Math.min(high, Math.max(low, value));
 
-  /* A tree's drawing in an element that scrolls. `chosen(node)` is told of a node that somebody chooses. */
-  function tree(view, chosen) {
-    const svg = view.querySelector("svg"), wide = svg.viewBox.baseVal.width, nodes = all(view, "g.node");
-    const boxes = new Map(nodes.map((part) => [Number(part.dataset.node), part])), parents = new Map();
-    let from = null, looked = false, end = all(view, "g.node.lit").pop();
-    all(view, "g.edge").forEach((part) => parents.set(Number(part.dataset.node), Number(part.dataset.parent)));
-    svg.setAttribute("role", "group");  // a picture's parts are hidden from screen readers, a group's are not
-    nodes.forEach((part) => {
-      part.setAttribute("role", "button");
-      part.setAttribute("aria-label", part.querySelector("title").textContent);
-    });
-
-    const leaf = (node) => !Array.from(parents.values()).includes(node);
-    function path(node) {
-      const way = [];
-      for (let n = node; n !== undefined; n = parents.get(n)) { way.unshift(n); }
-      return way;
-    }
-    function light(way) {
-      const lit = new Set(way);
-      end = boxes.get(way[way.length - 1]);
-      view.classList.toggle("lighting", lit.size > 0);
-      all(view, "[data-node]").forEach((part) => part.classList.toggle("lit", lit.has(Number(part.dataset.node))));
-      if (end) { reveal(end); }
-    }
-    function reveal(part) {  // scrolls the drawing, never the page
-      const box = part.getBoundingClientRect(), room = view.getBoundingClientRect();
-      view.scrollLeft += Math.max(0, box.right + 8 - room.right) + Math.min(0, box.left - 8 - room.left);
-      view.scrollTop += Math.max(0, box.bottom + 8 - room.bottom) + Math.min(0, box.top - 8 - room.top);
-    }
-    function size(pixels) {  // 0: as wide as there is room
-      svg.style.cssText = pixels ? `width: ${pixels}px; min-width: 0; max-width: none` : "min-width: 0";
-    }
-    function zoom(factor) {  // around the middle of what is seen
-      const before = svg.getBoundingClientRect().width, after = wide * between(.05, factor * before / wide, 6);
-      const x = view.scrollLeft + view.clientWidth / 2, y = view.scrollTop + view.clientHeight / 2;
-      size(after);
-      view.scrollLeft = x * after / before - view.clientWidth / 2;
-      view.scrollTop = y * after / before - view.clientHeight / 2;
-    }
-    function choose(part, focus) {
-      nodes.forEach((other) => other.setAttribute("tabindex", other === part ? 0 : -1));
-      if (focus) { part.focus({ preventScroll: true }); reveal(part); }
-    }
-    function tell(part) {
-      choose(part, false);
-      nodes.forEach((other) => other.setAttribute("aria-pressed", other === part));
-      chosen(Number(part.dataset.node));
-    }
-    function look() {  // at the root, which stands in the middle, then at the end of the path
-      if (!looked) { view.scrollLeft = (view.scrollWidth - view.clientWidth) / 2; }
-      looked = true;
-      if (end) { reveal(end); }
-    }
-    choose(nodes[0], false);
-    nodes.forEach((part) => part.setAttribute("aria-pressed", false));
-
-    view.addEventListener("wheel", (event) => {
-      if (event.ctrlKey || event.metaKey) { event.preventDefault(); zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15); }
-    }, { passive: false });
-    view.addEventListener("pointerdown", (event) => {
-      from = { x: event.clientX, y: event.clientY, left: view.scrollLeft, top: view.scrollTop };
-    });
-    view.addEventListener("pointermove", (event) => {
-      if (from && event.buttons && event.pointerType === "mouse") {
-        view.scrollLeft = from.left - (event.clientX - from.x);
-        view.scrollTop = from.top - (event.clientY - from.y);
-      }
-    });
-    view.addEventListener("click", (event) => {
-      const part = event.target.closest("g.node");
-      const dragged = from && Math.abs(event.clientX - from.x) + Math.abs(event.clientY - from.y) > 6;
-      if (part && !dragged) { tell(part); }
-    });
-    view.addEventListener("keydown", (event) => {
-      const part = event.target.closest("g.node"), place = nodes.indexOf(part);  // nodes stand level by level
-      if (!part) { return; }
-      const node = Number(part.dataset.node), below = Array.from(parents.keys()).find((n) => parents.get(n) === node);
-      const next = {
-        ArrowUp: boxes.get(parents.get(node)), ArrowDown: boxes.get(below),
-        ArrowLeft: nodes[place - 1], ArrowRight: nodes[place + 1],
-      };
-      if (event.key === "Enter" || event.key === " ") { tell(part); } else if (event.key in next) {
-        if (next[event.key]) { choose(next[event.key], true); }
-      } else { return; }
-      event.preventDefault();
-    });
-    return { light, path, leaf, look, size, zoom, wide };
-  }
-
   /* Trees with a button for each and for all, and buttons that zoom.
      `chosen(place, node)` is told of nodes, `seen(place)` of the tree that is seen. */
   function trees(root, chosen, seen) {
     const figures = all(root, "figure.tree"), tabs = all(root, ".tabs button"), lit = figures.map(() => null);
-    const views = figures.map((figure, k) => tree(figure.querySelector(".view"), (node) => {
+    const views = figures.map((figure, k) => drawnTree(figure.querySelector(".view"), (node) => {
       if (chosen) { return chosen(k, node); }
       lit[k] = lit[k] === node ? null : node;  // a second click puts the light out
       views[k].light(lit[k] === null ? [] : views[k].path(node));
@@ -220,5 +130,5 @@ const hydraviper = (function () {
       if (player) { episode(player, panel); } else { trees(panel); }
     });
   }
-  return { tree, trees, episode, start };
+  return { trees, episode, start };
 })();

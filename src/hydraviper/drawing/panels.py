@@ -67,12 +67,33 @@ def _figure(one: Panel) -> str:
 @cache
 def script() -> str:
     """The element that brings the drawings of a page to life."""
-    code = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
-    return f"<script>\n{code}hydraviper.start();\n</script>"
+    return f"<script>\n{tree_script()}{_read('page.js')}hydraviper.start();\n</script>"
 
 
-# A path is told by thick orange lines; what lies beside it fades, but its words do not.
-STYLE = """
+@cache
+def tree_script() -> str:
+    """What makes a drawing zoom, its nodes answer and its paths light up: the function `drawnTree`."""
+    return _read("tree.js")
+
+
+def _read(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+# A path is told by thick orange lines; what lies beside it fades, but its words do not. Opacity of whole elements
+# would cost a browser a layer each.
+TREE_STYLE = """
+.node { cursor: pointer; outline: none; }
+.node:focus-visible > rect:first-of-type { stroke: #000; stroke-width: var(--thick, 4); stroke-dasharray: none; }
+.far { --thick: 10; } .far .fine, .far .edge > text { display: none; }
+.lighting .edge:not(.lit) > path { stroke-opacity: .45; }
+.lighting .node:not(.lit) > rect { fill-opacity: .4; stroke-opacity: .45; }
+.lighting .edge.lit > path { stroke: #c25400; } .far .edge.lit > path { stroke-width: var(--thick); }
+.lighting .node.lit > rect:first-of-type { stroke: #c25400; stroke-width: var(--thick, 4); stroke-dasharray: none; }
+"""
+
+STYLE = (
+    """
 nav { display: flex; gap: 6px; align-items: center; flex-wrap: wrap; margin: 0 0 8px; } nav[hidden] { display: none; }
 nav span { color: var(--soft); font-size: 14px; }
 button, select { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--edge);
@@ -84,12 +105,9 @@ button[aria-pressed="true"] { background: var(--strong); border-color: var(--str
 .view { overflow: auto; max-height: 85vh; background: var(--drawn); border: 1px solid var(--line);
   border-radius: 8px; }
 .view svg { display: block; max-width: 100%; min-width: calc(.62 * var(--wide)); height: auto; margin: 0 auto; }
-.node { cursor: pointer; outline: none; }
-.node:focus-visible > rect:first-of-type { stroke: #000; stroke-width: 4; stroke-dasharray: none; }
-.lighting .edge:not(.lit) > path { opacity: .45; } .lighting .node:not(.lit) > rect { opacity: .45; }
-.lighting .edge.lit > path { stroke: #d55e00; }
-.lighting .node.lit > rect:first-of-type { stroke: #d55e00; stroke-width: 3.5; stroke-dasharray: none; }
 """
+    + TREE_STYLE
+)
 
 LIGHT = """
 :root { color-scheme: light; --ink: #1a1d21; --soft: #5b6470; --ground: #fff; --drawn: #fff; --paper: #fff;

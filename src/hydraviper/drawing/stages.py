@@ -4,16 +4,17 @@ import base64
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from html import escape
+from typing import Required, TypedDict
 
 import numpy as np
 
 from hydraviper.drawing.charts import inline
 from hydraviper.drawing.film import GOES, LIGHTS, RED, STANDS, WAITS, stop_line, told
-from hydraviper.drawing.maps import Place, draw_roads, placed
+from hydraviper.drawing.maps import Place, draw_roads, names_with_room, placed
 from hydraviper.drawing.pictures import smaller, to_png
 from hydraviper.drawing.scenes import draw_scene, scene_place, scene_window
-from hydraviper.drawing.svg import document, line, tag, text
+from hydraviper.drawing.svg import document, line, tag, text, text_width
 from hydraviper.geometry import Car, Frame, Point, RoadMap, Scene
 
 _FINE = 4  # parts of a pixel in which vehicles are placed
@@ -22,17 +23,23 @@ _AROUND = 110.0  # metres around a signal that is looked at from close
 _SIDE = 320  # pixels of the longer side of an environment's own picture
 
 
+class Moment(TypedDict, total=False):
+    """A frame of an episode: its step, and where it differs from others."""
+
+    step: Required[int]
+    at: list[list[float]]  # where each mark is
+    d: list[str]  # the paths of vehicles
+    lights: str  # a letter each
+    picture: int  # which of the pictures
+    words: str
+
+
 @dataclass(frozen=True)
 class Stage:
-    """A picture and how it moves.
-
-    A frame is a moment: its `step`, and where it differs from others: `at` (where each mark is), `d` (the paths of
-    vehicles), `lights` (a letter each), `picture` (which of the pictures), `words`. There is one for every step, and
-    one for the end; a step may have more.
-    """
+    """A picture and how it moves; there is a frame for every step, and one for the end; a step may have more."""
 
     html: str
-    frames: tuple[dict[str, Any], ...]
+    frames: tuple[Moment, ...]
     pictures: tuple[str, ...] = ()
     near: Mapping[str, str] = field(default_factory=dict)  # agent -> the picture's viewBox from close
 
@@ -41,7 +48,7 @@ def plane_stage(scenes: Sequence[Scene], label: str) -> Stage:
     """Agents and landmarks on a plane; one scene per step, and one for the end."""
     window = scene_window(scenes)
     frames = tuple(
-        {"step": step, "at": [[round(way, 1) for way in scene_place(window, mark.position)] for mark in scene.marks]}
+        Moment(step=step, at=[[round(way, 1) for way in scene_place(window, mark.position)] for mark in scene.marks])
         for step, scene in enumerate(scenes)
     )
     return Stage(inline(draw_scene(scenes[0], window, label)), frames)
@@ -51,10 +58,12 @@ def road_stage(road_map: RoadMap, frames: Sequence[Frame], seconds: float, steps
     """Vehicles and lights on the road map; `seconds` is how long a step takes."""
     place, scale, (wide, tall) = placed(road_map)
     shown = [lane for lane in road_map.lanes if any(lane in frame.lights for frame in frames)]
-    names = [
-        text(x + 9, y + 16, signal.agent, font_size=15, stroke="#ffffff", stroke_width=4, paint_order="stroke")
-        for signal in road_map.signals
-        for x, y in [place(signal.position)]
+    near = {signal.agent: place(signal.position) for signal in road_map.signals}
+    pen = {"font_size": 15, "stroke": "#ffffff", "stroke_width": 4, "paint_order": "stroke"}
+    room = names_with_room(near, wide, lambda name: text_width(name, 15), 17)
+    names = [text(left, top + 13, name, **pen) for name, left, top in room]
+    names += [
+        tag("circle", tag("title", escape(name)), cx=x, cy=y, r=14, fill="#ffffff00") for name, (x, y) in near.items()
     ]
     bars = [_bar(road_map, lane, place, scale) for lane in shown]
     look = {"fill": "none", "stroke_width": _FINE * max(4.5, 2.2 * scale)}
@@ -63,7 +72,6 @@ def road_stage(road_map: RoadMap, frames: Sequence[Frame], seconds: float, steps
     svg = document(wide, tall, label, *draw_roads(road_map, place, scale), *bars, moving, *names)
     taken = _thinned([_road_frame(frame, shown, place, (wide, tall), seconds, steps) for frame in frames])
     half = min(_AROUND * scale, wide / 2, tall / 2)
-    near = {signal.agent: place(signal.position) for signal in road_map.signals}
     views = {name: f"{x - half:.0f} {y - half:.0f} {2 * half:.0f} {2 * half:.0f}" for name, (x, y) in near.items()}
     return Stage(inline(svg), tuple(taken), near=views)
 
@@ -74,9 +82,7 @@ def _bar(road_map: RoadMap, lane: str, place: Place, scale: float) -> str:
     return tag("path", d=line(ends), stroke_width=max(4.0, 1.6 * scale), data_light="r")
 
 
-def _road_frame(
-    frame: Frame, lanes: Sequence[str], place: Place, size: Point, seconds: float, steps: int
-) -> dict[str, Any]:
+def _road_frame(frame: Frame, lanes: Sequence[str], place: Place, size: Point, seconds: float, steps: int) -> Moment:
     there = [
         car for car in frame.cars if all(0 <= way <= most for way, most in zip(place(car.position), size, strict=True))
     ]
@@ -97,9 +103,9 @@ def _dash(car: Car, place: Place) -> str:
     return f"M{x} {y}l{u - x} {v - y}"
 
 
-def _thinned(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _thinned(frames: list[Moment]) -> list[Moment]:
     """Fewer frames where all would take too much room; the first of every step stays."""
-    room = sum(len(d) for frame in frames for d in frame["d"])
+    room = sum(len(d) for frame in frames for d in frame.get("d", ()))
     if room <= _LONGEST:
         return frames
     firsts = {frame["step"]: k for k, frame in reversed(list(enumerate(frames)))}
@@ -115,8 +121,9 @@ def picture_stage(taken: Sequence[tuple[int, np.ndarray]], steps: int) -> Stage:
     starts = [taken[k][0] for k in kept]
     which = np.searchsorted(starts, np.arange(steps + 1), side="right") - 1
     frames = tuple(
-        {"step": step, "picture": max(int(k), 0)}
-        | ({} if starts[k] == step else {"words": f"picture of step {starts[k]}"})
+        Moment(step=step, picture=max(int(k), 0))
+        if starts[k] == step
+        else Moment(step=step, picture=max(int(k), 0), words=f"picture of step {starts[k]}")
         for step, k in enumerate(which)
     )
     height, width, _ = smaller(taken[0][1], _SIDE).shape

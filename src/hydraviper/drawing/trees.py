@@ -182,7 +182,7 @@ def _question(agent: Agent, tree: Tree, plan: _Plan, node: int) -> str:
     )
     facts = f"{percent(plan.share[node])} · {percent(agreement(tree)[node])}"
     words += text(x, y + high - 6, facts, font_size=9, text_anchor="middle", fill=SOFT)
-    return _tooltip(agent, tree, plan, node) + box + words + _number(plan, node)
+    return _tooltip(agent, tree, plan, node) + box + _fine(words + _number(plan, node))
 
 
 def _leaf(agent: Agent, tree: Tree, plan: _Plan, node: int) -> str:
@@ -190,11 +190,8 @@ def _leaf(agent: Agent, tree: Tree, plan: _Plan, node: int) -> str:
     x, y, wide, high = (float(v[node]) for v in (plan.x, plan.top, plan.wide, plan.high))
     left, action, look = x - wide / 2, int(tree.action[node]), paint(int(tree.action[node]))
     shape = {"x": left, "y": y, "width": wide, "height": high, "rx": 2, "stroke_dasharray": look.dash}
-    parts = [
-        _tooltip(agent, tree, plan, node),
-        tag("rect", **shape, fill=look.light, stroke=look.edge, stroke_width=1.5),
-        _swatch(action, left, y, wide, _BAND),
-    ]
+    box = tag("rect", **shape, fill=look.light, stroke=look.edge, stroke_width=1.5)
+    parts = [hatch(action, left, y, wide, _BAND)]
     first = y + _BAND + 16
     if plan.icons is not None:
         corner = f"translate({x - SIDE / 2:.1f} {y + _BAND + 4:.1f})"
@@ -206,7 +203,13 @@ def _leaf(agent: Agent, tree: Tree, plan: _Plan, node: int) -> str:
     parts.append(text(x, y + high + 26, percent(plan.share[node]) + of_data, font_size=10, text_anchor="middle"))
     agrees = percent(agreement(tree)[node]) + agree
     parts.append(text(x, y + high + 39, agrees, font_size=10, text_anchor="middle", fill=SOFT))
-    return "".join(parts) + _number(plan, node)
+    seen = _tooltip(agent, tree, plan, node) + box + _band(action, left, y, wide, _BAND)
+    return seen + _fine("".join(parts) + _number(plan, node))
+
+
+def _fine(content: str) -> str:
+    """What nobody can read from afar, where pages leave it out."""
+    return tag("g", content, class_="fine")
 
 
 def _bar(agent: Agent, tree: Tree, node: int, x: float, y: float, wide: float) -> str:
@@ -223,9 +226,12 @@ def _bar(agent: Agent, tree: Tree, node: int, x: float, y: float, wide: float) -
 
 def _swatch(action: int, x: float, y: float, wide: float, high: float) -> str:
     """An action's colour with its hatch."""
+    return _band(action, x, y, wide, high) + hatch(action, x, y, wide, high)
+
+
+def _band(action: int, x: float, y: float, wide: float, high: float) -> str:
     look = paint(action)
-    box = tag("rect", x=x, y=y, width=wide, height=high, fill=look.fill, stroke=look.edge, stroke_width=1)
-    return box + hatch(action, x, y, wide, high)
+    return tag("rect", x=x, y=y, width=wide, height=high, fill=look.fill, stroke=look.edge, stroke_width=1)
 
 
 def _legend(agent: Agent, tree: Tree, plan: _Plan) -> tuple[list[str], float]:

@@ -6,9 +6,10 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Message = MutableMapping[str, Any]
+Scope = Message  # what ASGI sends around
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 COOKIE = "studio-token"
@@ -34,7 +35,7 @@ class Guard:
         head = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         is_welcome = self._is_at_home(head)
         if is_welcome and self._is_known(head.get(b"cookie", "")):
-            await self._application(scope, receive, send)
+            await (self._application if scope["type"] == "websocket" else self._answered)(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         elif is_welcome and self._same(parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]):
@@ -43,6 +44,29 @@ class Guard:
         else:
             body = b"The studio answers only under its own address, and beyond its own machine only with its token."
             await _answer(send, 403, [(b"content-type", b"text/plain; charset=utf-8")], body)
+
+    async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on; if the browser leaves before there is an answer, nobody fails for want of one."""
+        is_gone = has_begun = False
+
+        async def heard() -> Message:
+            nonlocal is_gone
+            message = await receive()
+            is_gone = is_gone or message["type"] == "http.disconnect"
+            return message
+
+        async def said(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._application(scope, heard, said)
+        except Exception:
+            if not is_gone or has_begun:
+                raise
+        if is_gone and not has_begun:
+            await _answer(send, 499, [])
 
     def _is_at_home(self, head: dict[bytes, str]) -> bool:
         origin = head.get(b"origin")

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from nicegui.element import Element
 
@@ -16,13 +15,13 @@ HEADS = ("compare", "run", "state", "game", "algorithm", "depth", "seed", "score
 class RunTable(Element, component="run_table.js"):
     """A row per run; `chosen` is told the names of those that are to be compared."""
 
-    def __init__(self, found: Sequence[Listed], chosen: Callable[[list[str]], Any]) -> None:
+    def __init__(self, found: Sequence[Listed], chosen: Callable[[list[str]], object]) -> None:
         super().__init__()
         self._props |= {"heads": list(HEADS), "rows": [_row(one) for one in found]}
         self.on("chosen", lambda event: chosen([str(name) for name in event.args]))
 
 
-def _row(one: Listed) -> dict[str, Any]:
+def _row(one: Listed) -> dict[str, object]:
     score = "" if one.score is None else f"{one.score.name} {one.score.mean:.2f} ± {one.score.ci95:.2f}"
     expert = "" if one.expert is None else f"{one.expert.mean:.2f}"
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.changed))

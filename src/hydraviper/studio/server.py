@@ -14,17 +14,22 @@ def serve(folder: Path, port: int = 8050, browser: bool = True, host: str = HOST
     """Show the runs of a folder on a page until somebody presses Ctrl-C."""
     try:
         from nicegui import app, ui
+        from starlette.middleware.gzip import GZipMiddleware
     except ModuleNotFoundError:
         raise InputError(
             "the studio needs the package nicegui, which is not installed: run pip install 'hydraviper[studio]'."
         ) from None
     from hydraviper.studio.guard import LOOPBACK, Guard
+    from hydraviper.studio.look import SCRIPT, STYLE
     from hydraviper.studio.pages import compare, correct, follow, new, questions, replay, runs, trees
+    from hydraviper.studio.window import open_windows
 
     _check_port(host, port)
     shelf = Shelf(folder, trust_path)
-    for module in (runs, compare, new, follow, trees, replay, questions, correct):
-        module.add(shelf)
+    modules = (runs, compare, new, follow, trees, replay, questions, correct)
+    open_windows({path: build for module in modules for path, build in module.pages(shelf).items()})
+    ui.add_css(STYLE, shared=True)
+    ui.add_head_html(SCRIPT, shared=True)
     token = None if host in (HOST, "localhost") else secrets.token_urlsafe(24)
     names = LOOPBACK if token is None else (*LOOPBACK, host, socket.gethostname(), *_addresses())
     app.add_middleware(Guard, port=port, names=names, token=token)
@@ -43,6 +48,8 @@ def serve(folder: Path, port: int = 8050, browser: bool = True, host: str = HOST
         binding_refresh_interval=None,
         endpoint_documentation="none",
         reconnect_timeout=30,
+        gzip_middleware_factory=None if token is None else GZipMiddleware,  # on one machine it only costs time
+        ws_per_message_deflate=token is not None,
     )
 
 

@@ -4,7 +4,6 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hydraviper import InputError, Run, load_run
 from hydraviper.runs import following, listing, starting
@@ -12,6 +11,7 @@ from hydraviper.runs.folder import plain
 from hydraviper.runs.following import Status
 from hydraviper.runs.listing import Listed
 from hydraviper.runs.starting import NewRun, Started
+from hydraviper.studio.jobs import Job
 
 FILES = ("settings.json", "summary.json", "trees.json", "progress.json", "ledger.jsonl")
 LARGEST_FILE = 20_000_000  # bytes
@@ -28,6 +28,7 @@ class Shelf:
         self._listed: dict[str, tuple[object, Listed]] = {}
         self._runs: dict[str, tuple[object, Run]] = {}
         self._started: dict[str, Started] = {}
+        self.jobs: dict[str, Job] = {}  # run -> the last work on it
 
     def path(self, name: str) -> Path:
         """The folder of a run; refuses names that lead elsewhere."""
@@ -63,20 +64,23 @@ class Shelf:
         started = self._started.get(name)
         return None if started is None else started.failed
 
+    def known(self, name: str) -> Run | None:
+        """A run that was opened before, if its files are still the same."""
+        kept = self._runs.get(name)
+        return kept[1] if kept is not None and kept[0] == _mark(self.path(name)) else None
+
     def open(self, name: str) -> Run:
         """A run with its trees, as its files are now."""
-        path = self.path(name)
+        path, run = self.path(name), self.known(name)
         if not (path / "trees.json").is_file():
             raise InputError(f"{name} has no trees: it is under way, or was stopped.")
-        mark = _mark(path)
-        known = self._runs.get(name)
-        if known is None or known[0] != mark:
+        if run is None:
+            mark = _mark(path)
             check_files(path)
-            more: dict[str, Any] = {"tell": lambda sentence: None, "trust_path": self._trust_path}
-            known = mark, load_run(path, workers=os.cpu_count() or 1, **more)
-            check_trees(known[1])
-            self._runs[name] = known
-        return known[1]
+            run = load_run(path, workers=os.cpu_count() or 1, tell=lambda sentence: None, trust_path=self._trust_path)
+            check_trees(run)
+            self._runs[name] = mark, run
+        return run
 
     def start(self, wish: NewRun) -> str:
         """Start a run in a process of its own; its name."""

@@ -1,27 +1,12 @@
 """A tree on a page: the report's drawing, whose nodes can be chosen, lit up and marked."""
 
 from collections.abc import Callable, Collection
-from typing import Any
 from weakref import WeakKeyDictionary
 
-from nicegui import ui
 from nicegui.element import Element
 
 from hydraviper import Run
 from hydraviper.runs.draw import drawn
-from hydraviper.studio.lighting import LIGHTING
-
-STYLE = """
-.tree-view { width: 100%; } .tree-tools { display: flex; gap: 6px; margin-bottom: 6px; }
-.tree-paper { background: #fff; border: 1px solid var(--line); border-radius: 8px; overflow: auto; max-height: 78vh; }
-.tree-paper svg { display: block; margin: 0 auto; }
-.tree-paper .node { cursor: pointer; outline: none; }
-.tree-paper .node:focus-visible > rect:first-of-type { stroke: #000; stroke-width: 4; }
-.tree-paper .node.marked > rect:first-of-type { stroke: #9b1c8a; stroke-width: 4; stroke-dasharray: 6 3; }
-.tree-paper .node.found > rect:first-of-type { stroke: #007a57; stroke-width: 4; stroke-dasharray: none; }
-.tree-paper .node.selected > rect:first-of-type { stroke: #000; stroke-width: 4; stroke-dasharray: none; }
-"""
-
 
 _DRAWN: WeakKeyDictionary[Run, dict[int, str]] = WeakKeyDictionary()
 
@@ -37,9 +22,8 @@ def tree_of(run: Run, place: int) -> str:
 class TreeView(Element, component="tree_view.js"):
     """A tree's drawing; `chosen` is told the number of a node that somebody chooses."""
 
-    def __init__(self, svg: str, label: str, chosen: Callable[[int], Any] | None = None) -> None:
+    def __init__(self, svg: str, label: str, chosen: Callable[[int], object] | None = None) -> None:
         super().__init__()
-        ui.add_css(LIGHTING + STYLE)
         self._props |= {"svg": svg, "label": label, "lit": [], "marked": [], "found": [], "selected": -1}
         if chosen is not None:
             self.on("node", lambda event: chosen(int(event.args)))

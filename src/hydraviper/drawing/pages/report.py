@@ -41,7 +41,8 @@ def render_report(
     score; a game that has such measures is judged by them before its trees are read. `episode` is one that plays.
     """
     drawing = drawing or Drawing()
-    rated, shown = scores(summary, len(trees), foremost), _trees(agents, trees, drawing, episode)
+    rated = scores(summary, len(trees), foremost)
+    shown, style = trees_beside(agents, trees, drawing, episode) if trees else (_UNREADABLE, "")
     sections = [
         _header(summary, trees),
         _notes(notes),
@@ -57,8 +58,7 @@ def render_report(
         making.again(summary),
     ]
     body = "\n".join(filter(None, sections))
-    style = panels.STYLE + episodes.STYLE + stages.STYLE if trees else ""
-    return page(f"{summary.game}: {summary.algorithm}", body + script() * bool(trees), summary.version, style)
+    return page(f"{summary.game}: {summary.algorithm}", body, summary.version, style)
 
 
 def _header(summary: Summary, trees: Sequence[Tree]) -> str:
@@ -102,13 +102,16 @@ def _map(summary: Summary, drawing: Drawing, teams: Sequence[Team]) -> str:
     return f"<h2>The map</h2>\n<p>{escape(words)}</p>\n<figure>{scrolling(inline(svg), 'The map')}</figure>"
 
 
-def _trees(agents: Sequence[Agent], trees: Sequence[Tree], drawing: Drawing, episode: Episode | None) -> str:
-    """Every tree as drawing and as text, and beside them an episode that they play."""
-    if not trees:
-        return (
-            "<h2>The students</h2>\n<p>Each is made of several trees, which nobody reads as one: distill with "
-            "<code>--learner tree</code> for trees that people can read, check and change.</p>"
-        )
+_UNREADABLE = (
+    "<h2>The students</h2>\n<p>Each is made of several trees, which nobody reads as one: distill with "
+    "<code>--learner tree</code> for trees that people can read, check and change.</p>"
+)
+
+
+def trees_beside(
+    agents: Sequence[Agent], trees: Sequence[Tree], drawing: Drawing, episode: Episode | None
+) -> tuple[str, str]:
+    """Every tree as drawing and as text, beside them an episode that they play; and the style that a page needs."""
     plays = episode is not None and episode.stage is not None
     words = (
         "Start at the top and answer each question about what the agent sees: yes goes left, no goes right. "
@@ -124,10 +127,11 @@ def _trees(agents: Sequence[Agent], trees: Sequence[Tree], drawing: Drawing, epi
     drawings = tree_panels(
         [panel(*both, drawing, beneath=_as_text(*both)) for both in zip(agents, trees, strict=True)], hint
     )
-    return (
+    shown = (
         f"<h2>{'The tree' if len(trees) == 1 else 'The trees'}</h2>\n<p>{words}</p>\n"
         f'<div class="{"both" if plays else "alone"}">{"" if episode is None else player(episode)}{drawings}</div>'
     )
+    return shown + script(), panels.STYLE + episodes.STYLE + stages.STYLE
 
 
 def _as_text(agent: Agent, tree: Tree) -> str:

@@ -1,18 +1,16 @@
 """Runs side by side: their scores with intervals, and what they were made with."""
 
-from typing import Any
-
 from nicegui import ui
 
 from hydraviper.runs.listing import Listed
 from hydraviper.studio.frame import address, page, paper, text
 from hydraviper.studio.shelf import Shelf
+from hydraviper.studio.window import Builder
 
 
-def add(shelf: Shelf) -> None:
-    """Add the page."""
+def pages(shelf: Shelf) -> dict[str, Builder]:
+    """The page, by its address."""
 
-    @ui.page("/compare")
     def compare(runs: str = "") -> None:
         with page("Compare runs", view="compare"):
             names = runs.split(",")
@@ -22,6 +20,8 @@ def add(shelf: Shelf) -> None:
                 _scores(f"{game}: {score}", side)
             if not found:
                 text("None of these runs has a score.")
+
+    return {"/compare": compare}
 
 
 def _scores(title: str, side: list[Listed]) -> None:
@@ -55,7 +55,7 @@ def _row(one: Listed) -> None:
     with ui.element("tr"):
         with ui.element("th").props('scope="row"'):
             ui.link(one.name, address(one.name))
-        values: tuple[Any, ...] = (
+        values = (
             f"{one.score.mean:.2f}",
             f"{one.score.ci95:.2f}",
             one.score.episodes,
@@ -70,7 +70,7 @@ def _row(one: Listed) -> None:
             text("" if value is None else str(value), "td")
 
 
-def _chart(side: list[Listed]) -> dict[str, Any]:
+def _chart(side: list[Listed]) -> dict[str, object]:
     """Points with intervals: bars would have to begin at 0, where no score of interest lies."""
     names = [one.name for one in side]
     points = [[k, one.score.mean] for k, one in enumerate(side) if one.score is not None]

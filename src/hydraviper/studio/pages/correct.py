@@ -1,41 +1,49 @@
 """Correct a tree: change a node and see what that costs on common seeds; undo, save, repair, refine, export."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from nicegui import ui
 
-from hydraviper import RefineSettings, Run, Wish, edit, repair
+from hydraviper import InputError, RefineSettings, Run, Wish, edit, repair
 from hydraviper.runs import edit as edits
 from hydraviper.runs import nodes
+from hydraviper.runs.edit import Edited
 from hydraviper.runs.export import FORMATS, export
 from hydraviper.runs.folder import numbered
+from hydraviper.runs.opening import playing
 from hydraviper.runs.refine import refine
-from hydraviper.studio.frame import PATIENCE, Words, address, away, button, line, run_page, safely, tell, text
+from hydraviper.studio.frame import SOON, Words, address, away, button, line, run_page, safely, tell, text, whole
+from hydraviper.studio.jobs import Counted, Job
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView, tree_of
+from hydraviper.studio.window import Builder
 
+EVERY = 0.5  # seconds between two looks at work that goes on
 LAST = 50  # edits that are listed
 QUICK = 200  # episodes on which a change is tried; it is judged by as many as the run was scored on
 
 
-def add(shelf: Shelf) -> None:
-    """Add the page."""
+def pages(shelf: Shelf) -> dict[str, Builder]:
+    """The page, by its address."""
 
-    @ui.page("/run/{name}/correct", response_timeout=PATIENCE)
-    async def correct(name: str, agent: str = "", node: int = 0) -> None:
+    async def correct(name: str, agent: str = "", node: str = "") -> None:
         async with run_page(shelf, name, "correct") as run:
             if run is not None:
-                _Correction(shelf, name, run, agent, node)
+                correction = _Correction(shelf, name, run, agent, whole(node))
+                await asyncio.sleep(SOON)
+                correction.beyond()
+
+    return {"/run/{name}/correct": correct}
 
 
 class _Correction:
     """The page of one visitor; `run` is the version that is shown, and edits of another one are refused."""
 
     def __init__(self, shelf: Shelf, name: str, run: Run, agent: str, node: int) -> None:
-        self.shelf, self.name, self.run, self.node = shelf, name, run, max(node, 0)
+        self.shelf, self.name, self.run, self.node = shelf, name, run, node
         agents = [one.name for one in run.trees.agents]
         first = agent if agent in agents else agents[0]
         with line():
@@ -53,8 +61,10 @@ class _Correction:
                 self.form = ui.element("section").classes("panel").props('aria-label="Change the chosen node"')
                 text("History", "h2")
                 self.history = ui.element("ol").style("padding-left: 20px; list-style: decimal")
-        self._beyond()
+        self.watch = ui.timer(EVERY, self._follow, active=False)
         self.draw()
+        self.job = shelf.jobs.get(name)
+        self._follow()
 
     # ------------------------------------------------------------------- what is shown
 
@@ -118,17 +128,27 @@ class _Correction:
         self._buttons(lambda: Wish(self.node, cut=True, action=str(leaf.value) or None), "cut")
 
     def _split(self, names: tuple[str, ...], actions: tuple[str, ...]) -> None:
-        with ui.expansion("Ask a new question here").style("width: 100%"):
-            feature = ui.select(list(names), label="Feature", value=names[0], with_input=True)
-            limit = ui.number("at most", value=0.0)
-            sides = {"": "as before", **{one: one for one in actions}}
-            yes, no = (ui.select(sides, label=label, value="") for label in ("If yes", "If no"))
+        """A form for a new question; it is made when somebody opens it."""
 
-            def wish() -> Wish:
-                question = f"{feature.value} <= {float(limit.value or 0)}"
-                return Wish(self.node, split=question, left=str(yes.value) or None, right=str(no.value) or None)
+        def fill() -> None:
+            if not len(room.default_slot.children):
+                with room:
+                    self._split_form(names, actions)
 
-            self._buttons(wish, "split")
+        with ui.expansion("Ask a new question here", on_value_change=fill).style("width: 100%"):
+            room = ui.element("div")
+
+    def _split_form(self, names: tuple[str, ...], actions: tuple[str, ...]) -> None:
+        feature = ui.select(list(names), label="Feature", value=names[0], with_input=True)
+        limit = ui.number("at most", value=0.0)
+        sides = {"": "as before", **{one: one for one in actions}}
+        yes, no = (ui.select(sides, label=label, value="") for label in ("If yes", "If no"))
+
+        def wish() -> Wish:
+            question = f"{feature.value} <= {float(limit.value or 0)}"
+            return Wish(self.node, split=question, left=str(yes.value) or None, right=str(no.value) or None)
+
+        self._buttons(wish, "split")
 
     def _buttons(self, wish: Callable[[], Wish], what: str) -> None:
         with line():
@@ -139,31 +159,58 @@ class _Correction:
 
     async def attempt(self, wish: Wish) -> None:
         """Play both versions on the same episodes; nothing is written."""
-        self.outcome.say("Both versions play the same episodes ...")
         episodes = min(QUICK, edits.usual_episodes(self.run.trees, self.run.game))
-        done = await self._measured(wish, dry_run=True, episodes=episodes)
-        self.outcome.say(f"Tried, not written, on {episodes} episodes: {done}")
+        await self._measured(wish, f"Tried, not written, on {episodes} episodes", episodes=episodes, dry_run=True)
 
     async def apply(self, wish: Wish) -> None:
         """Change the run, or make a new one with the change."""
-        self.outcome.say("Both versions play the same episodes ...")
         out = None if self.into.value == "here" else self._new("edited")
-        done = await self._measured(wish, out=out)
-        self.outcome.say(f"Written to {done.path.name}: {done}")
+        done = await self._measured(wish, f"Written to {self.name if out is None else out.name}", out=out)
         if out is not None:
             ui.navigate.to(address(done.path.name, "correct"))
             return
         self._again()
 
-    async def _measured(self, wish: Wish, **more: Any) -> Any:
+    async def _measured(
+        self, wish: Wish, told: str, *, episodes: int | None = None, out: Path | None = None, dry_run: bool = False
+    ) -> Edited:
+        """Play both versions; the page tells how far that is, also one that is opened meanwhile."""
+        episodes = edits.usual_episodes(self.run.trees, self.run.game) if episodes is None else episodes
+        job, agent = Job("Both versions play the same episodes", 2 * episodes), str(self.agent.value)
+
+        def act(run: Run) -> Edited:
+            at_once = run.workers if run.game.width else episodes
+            try:
+                with playing(run.game, None, run.workers) as engine:
+                    counted = Counted(engine, job, at_once)
+                    done = edit(run, agent, wish, episodes=episodes, out=out, dry_run=dry_run, engine=counted)
+            except BaseException:
+                job.outcome = "Nothing was changed."
+                if out is not None:
+                    with suppress(OSError):
+                        out.rmdir()  # only if nothing is in it
+                raise
+            job.outcome = f"{told}: {done}"
+            return done
+
+        under_way = self.shelf.jobs.get(self.name)
+        if under_way is not None and not under_way.outcome:
+            raise InputError(f"{self.name} is busy: wait until its episodes are played.")
+        self.job = self.shelf.jobs[self.name] = job
+        self._follow()
         try:
-            return await away(edit, self.run, str(self.agent.value), wish, **more)
-        except Exception:
-            self.outcome.say("Nothing was changed.")
-            if more.get("out") is not None:
-                with suppress(OSError):
-                    more["out"].rmdir()  # only if nothing is in it
-            raise
+            return await away(act, self.run)
+        finally:
+            self._follow()
+
+    def _follow(self) -> None:
+        """Say how far the work on this run is, now and as long as it goes on; what came of it is said once."""
+        if self.job is None or self.outcome.is_deleted:
+            return
+        self.outcome.say(str(self.job))
+        self.watch.active = not self.job.outcome
+        if self.job.outcome and self.shelf.jobs.get(self.name) is self.job:
+            del self.shelf.jobs[self.name]
 
     async def undo(self) -> None:
         """Take back the last edit."""
@@ -181,7 +228,8 @@ class _Correction:
 
     # ------------------------------------------------------------------- beyond single nodes
 
-    def _beyond(self) -> None:
+    def beyond(self) -> None:
+        """What is done to all trees, or with them."""
         text("More", "h2")
         with line():
             button("Repair: keep to the game's properties", safely(self.repair))
@@ -200,7 +248,7 @@ class _Correction:
         self.outcome.say(f"The search takes {seconds:.0f} s, and the scores some more ...")
         await self._made(refine, self.run, RefineSettings(seconds=seconds), out=self._new("refined"))
 
-    async def _made(self, function: Callable[..., Run], *arguments: Any, out: Path) -> None:
+    async def _made(self, function: Callable[..., Run], *arguments: object, out: Path) -> None:
         try:
             made = await away(function, *arguments, out=out)
         except Exception:

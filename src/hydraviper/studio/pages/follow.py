@@ -1,21 +1,19 @@
 """A run that is under way: how far it is, and to stop it or go on with it."""
 
-from typing import Any
-
 from nicegui import ui
 
 from hydraviper import InputError
 from hydraviper.runs.following import FINISHED, RUNNING, Status
 from hydraviper.studio.frame import Words, address, button, line, page, paper, safely, text
 from hydraviper.studio.shelf import Shelf
+from hydraviper.studio.window import Builder
 
 EVERY = 1.0  # seconds between two looks
 
 
-def add(shelf: Shelf) -> None:
-    """Add the page."""
+def pages(shelf: Shelf) -> dict[str, Builder]:
+    """The page, by its address."""
 
-    @ui.page("/run/{name}/follow")
     def follow(name: str) -> None:
         with page(name, name, "follow"):
             try:
@@ -52,6 +50,8 @@ def add(shelf: Shelf) -> None:
 
             timer = ui.timer(EVERY, look)
 
+    return {"/run/{name}/follow": follow}
+
 
 def _facts(now: Status) -> str:
     scores = [score for score in now.scores if score is not None]
@@ -63,7 +63,7 @@ def _facts(now: Status) -> str:
     return ", ".join(parts)
 
 
-def _chart(now: Status) -> dict[str, Any]:
+def _chart(now: Status) -> dict[str, object]:
     steps = list(range(1, now.iteration + 1))
     return {
         "animation": False,

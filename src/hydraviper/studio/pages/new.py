@@ -1,14 +1,15 @@
 """A form for a new run."""
 
 from dataclasses import replace
-from typing import Any
 
 from nicegui import ui
+from nicegui.elements.mixins.value_element import ValueElement
 
 from hydraviper import InputError
 from hydraviper.runs.starting import NewRun, choices
 from hydraviper.studio.frame import address, button, page, safely, text
 from hydraviper.studio.shelf import Shelf
+from hydraviper.studio.window import Builder
 
 NUMBERS = {  # field -> label, and what stands there at first; nothing: what suits the game
     "train_budget": ("Training rollouts", None),
@@ -22,17 +23,16 @@ NUMBERS = {  # field -> label, and what stands there at first; nothing: what sui
 }
 
 
-def add(shelf: Shelf) -> None:
-    """Add the page."""
+def pages(shelf: Shelf) -> dict[str, Builder]:
+    """The page, by its address."""
 
-    @ui.page("/new")
     def new() -> None:
         known = choices()
         with page("New run", view="new"):
             text(
                 "Fields that are empty take what suits the game. The run goes on when this page is closed.", "p", "soft"
             )
-            fields: dict[str, Any] = {}
+            fields: dict[str, ValueElement] = {}
             with ui.element("form").classes("fields"):
                 fields["game"] = ui.input(
                     "Game", value=known["games"][0], autocomplete=[*known["games"], *known["families"]]
@@ -58,8 +58,10 @@ def add(shelf: Shelf) -> None:
 
             button("Start the run", start).style("margin-top: 16px")
 
+    return {"/new": new}
 
-def _read(fields: dict[str, Any]) -> NewRun:
+
+def _read(fields: dict[str, ValueElement]) -> NewRun:
     """What the form says."""
     if not str(fields["game"].value or "").strip():
         raise InputError("say which game: choose one of the list.")
@@ -70,7 +72,7 @@ def _read(fields: dict[str, Any]) -> NewRun:
     return replace(wish, **{**words, **numbers})  # type: ignore[arg-type]
 
 
-def _whole(label: str, value: Any) -> int | None:
+def _whole(label: str, value: float | str | None) -> int | None:
     if value in (None, ""):
         return None
     if float(value) != int(float(value)):

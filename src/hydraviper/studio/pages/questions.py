@@ -1,5 +1,6 @@
 """Questions to a tree: what it does with an observation and what flips it, and whether it keeps to a property."""
 
+import asyncio
 from collections.abc import Mapping
 
 import numpy as np
@@ -7,19 +8,19 @@ from nicegui import ui
 
 from hydraviper import Run, explain
 from hydraviper.runs import nodes
-from hydraviper.studio.frame import PATIENCE, Words, prepared, run_page, text
+from hydraviper.studio.frame import SOON, Words, prepared, run_page, text
 from hydraviper.studio.pages.properties import PropertyForm
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView, tree_of
+from hydraviper.studio.window import Builder
 
 STEP = 0.01  # of a slider
 SEEN = 10  # episodes that tell how far the sliders go
 
 
-def add(shelf: Shelf) -> None:
-    """Add the page."""
+def pages(shelf: Shelf) -> dict[str, Builder]:
+    """The page, by its address."""
 
-    @ui.page("/run/{name}/questions", response_timeout=PATIENCE)
     async def questions(name: str) -> None:
         async with run_page(shelf, name, "questions") as run:
             if run is None:
@@ -27,7 +28,10 @@ def add(shelf: Shelf) -> None:
             seen = await prepared("Episodes are being played, to see what agents see ...", nodes.samples, run, SEEN)
             if seen is not None:
                 observation = _Observation(run, seen)
+                await asyncio.sleep(SOON)
                 PropertyForm(run, observation.put)
+
+    return {"/run/{name}/questions": questions}
 
 
 class _Observation:

@@ -1,15 +1,16 @@
 """An episode on the game's own picture, beside the trees whose paths light up."""
 
-from typing import Any
 from urllib.parse import urlencode
 
 from nicegui import ui
+from nicegui.events import ValueChangeEventArguments
 
 from hydraviper import Run, explain
 from hydraviper.runs.episodes import Episode, Moment, episode
-from hydraviper.studio.frame import PATIENCE, Words, address, button, line, prepared, run_page, safely, tell
+from hydraviper.studio.frame import Words, address, button, line, prepared, run_page, safely, tell, whole
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView, tree_of
+from hydraviper.studio.window import Builder
 
 SHOWN = 4  # trees at once, at most
 SPEEDS = {0.5: "half speed", 1: "normal speed", 2: "double speed", 5: "five times"}
@@ -17,17 +18,18 @@ STEP = 0.6  # seconds of a step at normal speed
 KINDS = {"disagree": "trees and expert disagree", "loss": "the score is lost", "wait": "somebody waits long"}
 
 
-def add(shelf: Shelf) -> None:
-    """Add the page."""
+def pages(shelf: Shelf) -> dict[str, Builder]:
+    """The page, by its address."""
 
-    @ui.page("/run/{name}/replay", response_timeout=PATIENCE)
-    async def replay(name: str, number: int = 0, step: int = 0) -> None:
+    async def replay(name: str, number: str = "", step: str = "") -> None:
         async with run_page(shelf, name, "replay") as run:
             if run is None:
                 return
-            played = await prepared("The episode is being played ...", episode, run, max(0, number))
+            played = await prepared("The episode is being played ...", episode, run, whole(number))
             if played is not None:
-                _Replay(name, run, played).go(step)
+                _Replay(name, run, played).go(whole(step))
+
+    return {"/run/{name}/replay": replay}
 
 
 class _Replay:
@@ -163,9 +165,9 @@ class _Replay:
         steps = [moment.step for moment in self.played.moments if moment.kind == kind]
         self.go(next((step for step in steps if step > self.step), steps[0]))
 
-    def _other(self, event: Any) -> None:
+    def _other(self, event: ValueChangeEventArguments) -> None:
         if event.value is not None and int(event.value) != self.played.number:
-            ui.run_javascript(f"location.search = 'number={max(0, int(event.value))}'")
+            ui.navigate.to(f"{address(self.name, 'replay')}?number={max(0, int(event.value))}")
 
 
 def _why(name: str) -> str:

@@ -7,12 +7,12 @@ from nicegui import ui
 from hydraviper.studio.frame import button, line, page, tell, text
 from hydraviper.studio.run_table import RunTable
 from hydraviper.studio.shelf import Shelf
+from hydraviper.studio.window import Builder
 
 
-def add(shelf: Shelf) -> None:
-    """Add the page."""
+def pages(shelf: Shelf) -> dict[str, Builder]:
+    """The page, by its address."""
 
-    @ui.page("/")
     def runs() -> None:
         with page("Runs"):
             found = shelf.runs()
@@ -37,3 +37,5 @@ def add(shelf: Shelf) -> None:
                 button("New run", lambda: ui.navigate.to("/new"))
             with ui.element("div").classes("scroll"):
                 RunTable(found, choose)
+
+    return {"/": runs}

@@ -8,19 +8,21 @@ from hydraviper import Run, Tree
 from hydraviper.runs import nodes
 from hydraviper.runs.draw import drawn
 from hydraviper.runs.nodes import NodeFacts
-from hydraviper.studio.frame import PATIENCE, Words, away, button, line, paper, run_page, safely, text
+from hydraviper.studio.frame import Words, away, button, line, paper, run_page, safely, text
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView, tree_of
+from hydraviper.studio.window import Builder
 
 
-def add(shelf: Shelf) -> None:
-    """Add the page."""
+def pages(shelf: Shelf) -> dict[str, Builder]:
+    """The page, by its address."""
 
-    @ui.page("/run/{name}/trees", response_timeout=PATIENCE)
     async def trees(name: str) -> None:
         async with run_page(shelf, name, "trees") as run:
             if run is not None:
                 _Trees(shelf, name, run)
+
+    return {"/run/{name}/trees": trees}
 
 
 class _Trees:
