@@ -5,13 +5,12 @@
 
 Every expert is a file in examples/foreign/experts, made from seed 0. The files are committed, so that the study
 (foreign.toml) runs without this. Games of one agent: PPO with settings close to those of RL Baselines3 Zoo; MountainCar
-needs no training (solved.py). Games of several agents: a PPO for each role (all adversaries share one), which learn in
-turn while the others play as they have learnt so far (roles.py). Tic-tac-toe: MaskablePPO against an opponent that
-moves at random (first_player.py).
+(solved.py) and LunarLander (lander.py) need no training. Games of several agents: a PPO for each role (all adversaries
+share one), which learn in turn while the others play as they have learnt so far (roles.py). Tic-tac-toe: MaskablePPO
+against an opponent that moves at random (first_player.py).
 """
 
 import argparse
-import shutil
 import time
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from first_player import tic_tac_toe
 from roles import learn_in_turn, write
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 
@@ -41,14 +39,6 @@ def acrobot() -> None:
     environments = make_vec_env("Acrobot-v1", 8, seed=SEED)
     settings = {"n_steps": 128, "n_epochs": 4, "gae_lambda": 0.94}
     save(PPO("MlpPolicy", environments, **settings, seed=SEED).learn(100_000), "acrobot")
-
-
-def lunarlander() -> None:
-    """PPO, 500,000 steps; of its states, the one that scored best. Needs box2d."""
-    environments = make_vec_env("LunarLander-v3", 16, seed=SEED)
-    settings = {"n_steps": 1024, "batch_size": 128, "n_epochs": 4, "gae_lambda": 0.98, "gamma": 0.999, "ent_coef": 0.01}
-    model = PPO("MlpPolicy", environments, **settings, seed=SEED, device="cpu")
-    best_of(model, "LunarLander-v3", 500_000, "lunarlander")
 
 
 def tag() -> None:
@@ -79,17 +69,6 @@ def tictactoe() -> None:
     save(model.learn(40_000), "tictactoe", measured=False)
 
 
-def best_of(model: PPO, name: str, steps: int, file: str) -> None:
-    """Learn, and keep the state that scored best on 20 episodes."""
-    environment = make_vec_env(name, 1, seed=SEED + 1_000)
-    folder = EXPERTS / f"{file}-best"
-    kept = EvalCallback(environment, n_eval_episodes=20, eval_freq=2_048, best_model_save_path=str(folder), verbose=0)
-    model.learn(steps, callback=kept)
-    write(type(model).load(folder / "best_model.zip"), EXPERTS / f"{file}.zip")
-    shutil.rmtree(folder)
-    print(f"{file}: {kept.best_mean_reward:.1f} on the 20 episodes that chose it", flush=True)
-
-
 def save(model: PPO, file: str, measured: bool = True) -> None:
     """Write the expert and print its return on 50 episodes."""
     write(model, EXPERTS / f"{file}.zip")
@@ -99,7 +78,7 @@ def save(model: PPO, file: str, measured: bool = True) -> None:
         print(f"{file}: {mean:.1f}, standard deviation {deviation:.1f}, 50 episodes", flush=True)
 
 
-TRAININGS = (cartpole, acrobot, tictactoe, speaker, tag, reference, world, lunarlander)
+TRAININGS = (cartpole, acrobot, tictactoe, speaker, tag, reference, world)
 
 
 def main() -> None:
