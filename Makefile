@@ -90,7 +90,7 @@ $(EXPERTS)/.ready: pyproject.toml
 	@test -x $(EXPERTS)/bin/python || $(PYTHON) -m venv $(EXPERTS)
 	@echo "Installing torch and other people's frameworks into $(EXPERTS) ..."
 	@$(EXPERTS)/bin/pip install --quiet --disable-pip-version-check "$(TORCH)"
-	@$(EXPERTS)/bin/pip install --quiet --disable-pip-version-check -e ".[games,sb3,torch,onnx,rllib,minari,train]" \
+	@$(EXPERTS)/bin/pip install --quiet --disable-pip-version-check -e ".[games,sb3,torch,onnx,rllib,minari,train,traffic]" \
 		onnx onnxscript pytest hypothesis
 	@touch $@
 

@@ -20,7 +20,6 @@ from tests.twins.test_sumo_rl import play_with_sumo_rl
 
 import hydraviper
 from hydraviper.games import catalogue, simulation
-from hydraviper.games.signal_control import yellow_between
 from hydraviper.games.traffic import Traffic
 
 SEED = 5
@@ -50,32 +49,41 @@ class Replayed:
         return next(self.left)
 
 
-def bare(game: Traffic, actions: list[np.ndarray]) -> None:
-    """The same signal commands in libsumo, and nothing read."""
+Lights = list[tuple[float, str, str]]  # second, signal, what it shows from then on
+
+
+def lights_of(game: Traffic, actions: list[np.ndarray]) -> Lights:
+    """What every signal shows in an episode, as the game tells SUMO."""
+    library, shown = simulation.sumo(), []
+    show = library.trafficlight.setRedYellowGreenState
+
+    def note(signal: str, lights: str) -> None:
+        shown.append((library.simulation.getTime(), signal, lights))
+        show(signal, lights)
+
+    library.trafficlight.setRedYellowGreenState = note
+    try:
+        hydraviper.play(game, Replayed(actions), np.array([SEED], np.uint64))
+    finally:
+        library.trafficlight.setRedYellowGreenState = show
+    return shown
+
+
+def bare(game: Traffic, shown: Lights) -> None:
+    """The same lights in libsumo, so the same traffic, and nothing read."""
     library = simulation.sumo()
     arguments = game.scenario.arguments(SEED)
     device = arguments.index("--device.tripinfo.probability")
     library.load(arguments[:device] + arguments[device + 2 :])
     for phase in game.scenario.extra_phases:
         simulation._add(library, phase)
-    show, advance = library.trafficlight.setRedYellowGreenState, library.simulationStep
-    now, states = library.simulation.getTime(), [signal.greens[0] for signal in game.network.signals]
-    for signal in game.network.signals:
-        show(signal.identifier, signal.greens[0])
-    for chosen in actions:
-        later = []
-        for i, (signal, action) in enumerate(zip(game.network.signals, chosen[0], strict=True)):
-            green = signal.greens[action]
-            if green != states[i]:
-                show(signal.identifier, yellow_between(states[i], green))
-                later.append((signal.identifier, green))
-                states[i] = green
-        if later:
-            advance(now + 3)
-        for identifier, green in later:
-            show(identifier, green)
-        now += 20
-        advance(now)
+    begin = now = library.simulation.getTime()
+    for second, signal, lights in shown:
+        if second > now:
+            library.simulationStep(second)
+            now = second
+        library.trafficlight.setRedYellowGreenState(signal, lights)
+    library.simulationStep(begin + game.options.steps * game.options.seconds_per_step)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -94,10 +102,11 @@ def rollout_ratios(name: str, repetitions: int) -> list[tuple[str, float, float,
     hydraviper.play(game, noted, seeds)
     actions = [np.where(_unknown(game, chosen), 0, chosen) for chosen in noted.actions]
     states = [{s.identifier: s.greens[a] for s, a in zip(signals, chosen[0], strict=True)} for chosen in actions]
+    shown = lights_of(game, actions)
     ours, theirs, traci = [], [], []
     for _ in range(repetitions):
         ours.append(seconds(lambda: hydraviper.play(game, Replayed(actions), seeds, record=True)))
-        theirs.append(seconds(lambda: bare(game, actions)))
+        theirs.append(seconds(lambda: bare(game, shown)))
     for _ in range(max(1, repetitions // 3)):
         traci.append(play_with_sumo_rl(game, states, SEED)["seconds"])
     return [

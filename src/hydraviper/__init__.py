@@ -175,7 +175,7 @@ kernel_cache.ensure()  # before the first kernel is made
 class _Face(ModuleType):
     """The package as users see it: importing a room does not put it in the place of the function of its name."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name not in __all__ or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 

@@ -1,6 +1,7 @@
 """distill(): Algorithm 1 of the paper on one screen. Line numbers at the margin are the paper's."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hydraviper.data import Progress, Team
@@ -59,10 +60,7 @@ def distill(
 ) -> Distilled:
     """Turn an expert into one small tree per distilled agent; settings, seed, game and expert decide every bit."""
     settings = replace(settings or Settings(), **({"iterations": variant.iterations} if variant.iterations else {}))
-    check_game(game)
-    ledger = ledger or Ledger()
-    for note in offers(game).notes:
-        ledger.note(note)
+    ledger = _opened(ledger or Ledger(), game)
     task = Task(game, expert, engine or LocalEngine(lambda: game), settings, ledger, constraints)
 
     profile = Profile(expert)  # 1   students^0 are the experts
@@ -70,9 +68,7 @@ def distill(
     with ledger.time("partition"):
         teams = variant.partition(task)  # 4
     affordable.check(task, teams, variant.resample)
-    features = [len(agent.features) for agent in game.agents]
-    room = Room()
-    datasets = [Dataset(team, features, room) for team in teams]
+    datasets = _empty_datasets(game, teams)
     students: list[list[dict[int, Student]]] = [[] for _ in teams]
 
     for iteration in range(1, settings.iterations + 1):  # 5
@@ -102,6 +98,20 @@ def distill(
     affordable.tell_gaps(task, datasets)
     result = Distilled(game, Profile(expert, best), teams, choices, ledger, settings, variant.name)  # 15
     return result if settings.refine_seconds == 0 else _refined(task, result, students, progress)
+
+
+def _opened(ledger: Ledger, game: Game) -> Ledger:
+    """The ledger, with what the game has to say of itself."""
+    check_game(game)
+    for note in offers(game).notes:
+        ledger.note(note)
+    return ledger
+
+
+def _empty_datasets(game: Game, teams: Sequence[Team]) -> list[Dataset]:
+    """One per team; together they keep to one limit of memory."""
+    features, room = [len(agent.features) for agent in game.agents], Room()
+    return [Dataset(team, features, room) for team in teams]
 
 
 def _refined(task: Task, result: Distilled, students: list[list[dict[int, Student]]], progress: Progress) -> Distilled:

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 Team = tuple[int, ...]  # indices into a game's agents
 Observations = Sequence[np.ndarray]  # one float32 array [B, F_i] per agent
+Plain = bool | int | float | str | None  # what settings are, and JSON's values that are not made of others
 Progress = Callable[[str, int, int], None]  # told the step, how much of it is done, and of how much
 
 STEPS = ("partition", "collect", "resample", "train", "select", "refine")

@@ -15,7 +15,7 @@ from hydraviper.data import InputError, naming
 class Log(Protocol):
     """Takes the numbers of a step, such as an iteration, when it has ended."""
 
-    def write(self, step: int, values: Mapping[str, Any]) -> None:
+    def write(self, step: int, values: Mapping[str, object]) -> None:
         """Add a step; values may hold mappings and sequences of numbers, and None where nothing is known."""
         ...
 
@@ -63,7 +63,7 @@ class CsvLog:
             raise InputError(f"{path} already holds rows of {run}: pass another file with --log.")
         self._last = max((int(row[1]) for row in own), default=-1)
 
-    def write(self, step: int, values: Mapping[str, Any]) -> None:
+    def write(self, step: int, values: Mapping[str, object]) -> None:
         """Add a row, unless it was written before the run was interrupted."""
         if step <= self._last:
             return
@@ -89,7 +89,7 @@ class TensorBoardLog:
         self._add(_event(0, 3, b"brain.Event:2"))
         self._add(_event(0, 7, b"\x08\x01"))  # a start at step 0: curves of before stay in their files, but are hidden
 
-    def write(self, step: int, values: Mapping[str, Any]) -> None:
+    def write(self, step: int, values: Mapping[str, object]) -> None:
         """Add a point to every curve."""
         known = {name: value for name, value in flat(values).items() if value is not None}
         points = (_piece(1, name.encode()) + b"\x15" + struct.pack("<f", value) for name, value in known.items())

@@ -39,7 +39,7 @@ class Game(Protocol):
         ...
 
     @property
-    def parameters(self) -> Mapping[str, Any]:
+    def parameters(self) -> Mapping[str, object]:
         """The arguments that it was made with; together with the name they make the same game again."""
         ...
 
@@ -174,7 +174,7 @@ class Closely:
 
     watch: Callable[[], None]  # to be called before `reset`: look closely at the next episode
     streets: Callable[[Mapping[str, np.ndarray]], tuple[StreetRecord, ...]]  # of measures
-    shown: Callable[[Mapping[str, np.ndarray]], Mapping[str, Mapping[str, float]]]  # agent -> action -> share of steps
+    shown: Callable[[Mapping[str, np.ndarray]], dict[str, dict[str, float]]]  # agent -> action -> share of steps
     beside: tuple[str, ...] = ()  # yardsticks that are worth a close look as well
 
 
@@ -285,7 +285,7 @@ class Offers:
     notes: tuple[str, ...] = ()  # sentences about this game that every run repeats
     content: str | None = None  # for a game made from files: a hash of all in them that an episode depends on
     # Parameters that older records of the game lack, as it was played when these were written.
-    before: Mapping[str, Any] = field(default_factory=dict)
+    before: Mapping[str, object] = field(default_factory=dict)
     decisive: tuple[str, ...] = ()  # parameters that change what is seen or paid: an expert must share them
     programs: int = 1  # actions -1, -2, ... leave an agent to one of so many programs of the game's own
     standing: Callable[[], Standing] | None = None  # None: everybody always acts, and only the horizon is a time limit
@@ -302,7 +302,7 @@ def offers(game: Game) -> Offers:
 _NOTHING = Offers()
 
 
-def spec_of(name: str, parameters: Mapping[str, Any]) -> str:
+def spec_of(name: str, parameters: Mapping[str, object]) -> str:
     """A game's name with its parameters, as people write it: `cooperative-navigation:agents=4`."""
     options = ",".join(f"{key}={value}" for key, value in parameters.items())
     if not options:

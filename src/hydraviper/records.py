@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from hydraviper.data import Estimate, InputError, StreetRecord
+from hydraviper.data import Estimate, InputError, Plain, StreetRecord
 
-Plain = bool | int | float | str | None
 Decoded = TypeVar("Decoded")
 
 
@@ -375,17 +374,17 @@ PUBLISHED = {
 # --------------------------------------------------------------------------- the codec
 
 
-def to_json(record: Any) -> Any:
+def to_json(record: object) -> Any:
     """A record as dictionaries, lists and plain values; what is not a number is null."""
     return _written(msgspec.to_builtins(record))
 
 
-def encode(record: Any, indent: int | None = None) -> str:
+def encode(record: object, indent: int | None = None) -> str:
     """A record as JSON."""
     return json.dumps(to_json(record), indent=indent)
 
 
-def from_json(kind: type[Decoded], value: Any, whose: str) -> Decoded:
+def from_json(kind: type[Decoded], value: object, whose: str) -> Decoded:
     """The record that `to_json` wrote; one sentence about `whose` if it does not fit."""
     try:
         return msgspec.convert(_read(value), kind)
@@ -402,7 +401,7 @@ def decode(kind: type[Decoded], text: str, whose: str) -> Decoded:
     return from_json(kind, value, whose)
 
 
-def _written(value: Any) -> Any:
+def _written(value: object) -> Any:
     if isinstance(value, dict):  # an estimate's count stands elsewhere, as episodes or seeds
         return {key: _written(one) for key, one in value.items() if key != "count" or "ci95" not in value}
     if isinstance(value, list | tuple):
@@ -410,7 +409,7 @@ def _written(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _read(value: Any) -> Any:
+def _read(value: object) -> Any:
     if isinstance(value, Mapping):
         fields = {key: _read(one) for key, one in value.items()}
         return fields | {key: math.nan for key in ("mean", "ci95") if key in fields and fields[key] is None}
@@ -419,12 +418,12 @@ def _read(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def schemas() -> dict[str, dict[str, Any]]:
+def schemas() -> dict[str, dict[str, object]]:
     """The JSON schema of every published record, by the name of its file."""
     return {name: schema_of(kind) for name, kind in PUBLISHED.items()}
 
 
-def schema_of(kind: type) -> dict[str, Any]:
+def schema_of(kind: type) -> dict[str, object]:
     """The JSON schema of a record."""
     schema = msgspec.json.schema(kind)
     for record in schema["$defs"].values():

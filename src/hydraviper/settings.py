@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from hydraviper.data import InputError, Recommended
+from hydraviper.data import InputError, Plain, Recommended
 
 
 @dataclass(frozen=True)
@@ -101,12 +102,12 @@ class Settings:
                     f"{_option(name)} {getattr(self, name)!r} is unknown: choose one of {', '.join(allowed)}."
                 )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Plain]:
         """Plain values by name."""
         return asdict(self)
 
     @staticmethod
-    def from_json(values: dict[str, Any]) -> Settings:
+    def from_json(values: Mapping[str, Any]) -> Settings:
         """The settings that `to_json` wrote."""
         names = {field.name for field in fields(Settings)}
         if unknown := sorted(set(values) - names):

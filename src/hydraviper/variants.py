@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ class Variant:
     iterations: int | None = None  # where the algorithm itself fixes them
     meets: bool = False  # whether teams that a partition made meet in a last round of selection
 
-    def with_classifier(self, classifier: Any) -> Variant:
+    def with_classifier(self, classifier: object) -> Variant:
         """The same algorithm with any scikit-learn classifier in place of the built-in tree learner."""
         return replace(self, train=train.with_classifier(classifier))
 

@@ -137,8 +137,9 @@ def test_compare_and_a_study_of_ones_own(here):
         for arm in ("imitation", "small")
     ]
     assert json.loads(answer(here, *study))["cells"]["ran"] == 0
-    searched = ["refine RUN --rollouts 10" in path.read_text() for path in Path("results/mine/cells").iterdir()]
-    assert sorted(searched) == [False, False, True, True]
+    commands = [json.loads(path.read_text())["summary"]["command"] for path in Path("results/mine/cells").iterdir()]
+    assert sorted("refine RUN --rollouts 10" in command for command in commands) == [False, False, True, True]
+    assert all(" --expert balance.safetensors " in command for command in commands)  # not its name in the study
     assert "paper" not in Path("results/mine/report.md").read_text()
 
 

@@ -130,7 +130,7 @@ def test_boxes_of_a_drawing_do_not_overlap_and_stay_inside():
     tree = rounded_tree(NAVIGATOR, 5, seed=3)
     root = ElementTree.fromstring(to_svg(NAVIGATOR, tree))
     width, height = (float(part) for part in root.attrib["viewBox"].split()[2:])
-    boxes = [group.find(SVG + "rect") for group in root.iter(SVG + "g")]
+    boxes = [group.find(SVG + "rect") for group in root.iter(SVG + "g") if group.get("class") == "node"]
     corners = [[float(box.attrib[key]) for key in ("x", "y", "width", "height")] for box in boxes if box is not None]
     assert len(corners) == len(tree)
     for k, (x, y, wide, high) in enumerate(corners):

@@ -120,7 +120,8 @@ def test_what_runs_code(text, does):
     ("kind", "package"), [("sb3", "torch"), ("torch", "torch"), ("rllib", "ray"), ("rollouts", "minari")]
 )
 def test_a_framework_that_is_not_installed(kind, package, stairs, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, package, None)
+    for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, name, None)  # an earlier test may have imported its parts
     (tmp_path / "module_state.pkl").touch()
     (tmp_path / "class_and_ctor_args.pkl").touch()
     (tmp_path / "a.zip").touch()
@@ -189,6 +190,14 @@ def test_functions_see_and_answer_in_the_environments_own_form(lights, stairs):
     np.testing.assert_array_equal(same.act([low]), expert.act([low]))
     again = pickle.loads(pickle.dumps(expert))
     np.testing.assert_array_equal(again.act([low]), expert.act([low]))
+
+
+def test_a_function_that_fails_is_named_with_what_it_saw(stairs):
+    def fails(observation):
+        raise KeyError("no rule for this")
+
+    with pytest.raises(InputError, match=r"the function for .* fails with KeyError: 'no rule for this' when it is sho"):
+        hydraviper.play(stairs, hydraviper.expert_from(stairs, fails), SEEDS)
 
 
 def test_packages_add_kinds_of_experts(stairs, monkeypatch):

@@ -50,6 +50,17 @@ def test_a_run_that_was_killed_is_stopped_though_its_number_is_anothers(tmp_path
         following.stop(tmp_path)
 
 
+def test_a_note_that_vanishes_meanwhile_never_stops_a_group_of_processes(tmp_path, monkeypatch):
+    notes, killed = iter([{"pid": 4321}]), []
+    monkeypatch.setattr(following, "read_note", lambda folder: next(notes, {}))
+    monkeypatch.setattr(following.os, "kill", lambda *call: killed.append(call))
+    with held(tmp_path):
+        following.stop(tmp_path)
+        with pytest.raises(hydraviper.InputError, match="nothing to stop"):
+            following.stop(tmp_path)
+    assert killed == [(4321, 0), (4321, following.signal.SIGINT)]
+
+
 @pytest.mark.slow
 def test_the_command_line_lists_what_it_made(call):
     code, _, _ = call("distill", "cooperative-navigation", *SMALL, "--out", "runs/one")

@@ -417,7 +417,7 @@ def test_plans_name_every_cell_once():
         assert all(msgspec.json.decode(json.dumps(cell.to_json()), type=Cell) == cell for cell in asked)
         # a default may be one arm's own value: the same cell then, twice
         assert len({cell.key for cell in asked}) >= len(asked) - 2 * experts
-        assert all("--ucb-scale" in cell.command for cell in asked)
+        assert all("--ucb-scale" in cell.command() for cell in asked)
     arms = [arm.key for study in STUDIES.values() for arm in study.arms]
     assert all(len({arm.key for arm in study.arms}) == len(study.arms) for study in STUDIES.values()), arms
 

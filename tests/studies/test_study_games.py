@@ -132,7 +132,7 @@ def test_a_search_that_was_interrupted_goes_on(files, tmp_path, played):
     summaries = [json.loads(text)["summary"] for _, text in (whole, again)]
     assert summaries[0]["score"] == summaries[1]["score"]
     assert summaries[0]["refined"]["held_out"] == summaries[1]["refined"]["held_out"]
-    assert "--out RUN && hydraviper refine RUN --rollouts 10 --seed 0" in whole[0].cell.command
+    assert "--out RUN && hydraviper refine RUN --rollouts 10 --seed 0" in whole[0].cell.command()
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hydraviper.trees import cart
-from hydraviper.trees.ahead import grow_ahead, grow_behind, joined, look
+from hydraviper.trees.ahead import Memory, grow_ahead, grow_behind, joined, look
 from hydraviper.trees.bins import Bins
 
 DRAWS = np.random.default_rng(0)
@@ -23,13 +23,13 @@ def crossed(rows):
 def test_it_finds_the_question_that_greed_misses():
     bins, data, actions = crossed(3000)
     weights = np.ones(len(actions))
-    memory = {}
+    memory = Memory()
     tree = grow_ahead(memory, bins, 2, actions, weights, 2, 2, np.random.default_rng(1))
     assert tree.feature[0] == 2
     assert abs(tree.threshold[0]) < 0.1
     assert (tree.predict(data) == actions).mean() > 0.97
     assert tree.fidelity > cart.grow(bins, actions, weights, 2, 2).fidelity
-    assert memory["ahead"].feature == 2
+    assert memory.ahead.feature == 2
 
 
 def test_without_a_better_question_it_is_carts_tree():
@@ -43,7 +43,7 @@ def test_without_a_better_question_it_is_carts_tree():
 
 def test_questions_are_kept_until_there_are_many_more_rows(monkeypatch):
     bins, _, actions = crossed(600)
-    weights, memory, looks = np.ones(600), {}, []
+    weights, memory, looks = np.ones(600), Memory(), []
     monkeypatch.setattr("hydraviper.trees.ahead.look", lambda *given: looks.append(given) or None)
     for _ in range(3):
         grow_ahead(memory, bins, 2, actions, weights, 2, 2, np.random.default_rng(1))

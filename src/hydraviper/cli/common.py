@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -58,12 +57,12 @@ def progress_bar(as_json: bool) -> Iterator[Progress]:
     if not err.is_terminal:
         yield _lines()
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description:>12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     bar = Bar(*columns, console=err, transient=True, disable=as_json)
-    tasks: dict[str, Any] = {}
+    tasks: dict[str, TaskID] = {}
 
     def show(step: str, done: int, of: int) -> None:
         bar.start()

@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from hydraviper.cli.application import COMMANDS, Option, options_of
 from hydraviper.cli.everywhere import CONFIG
@@ -73,7 +72,7 @@ def _said(words: Sequence[str], known: Mapping[str, Option]) -> tuple[set[str], 
     return {off.get(name, name) for name in named}, [part[0] for part in parts if not part[0].startswith("-")]
 
 
-def _read(path: Path, command: str) -> dict[str, Any]:
+def _read(path: Path, command: str) -> dict[str, object]:
     """The keys for a command: those of the file itself and those of its table [COMMAND]."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -95,7 +94,7 @@ def _named(key: str, known: Mapping[str, Option], file: str, command: str) -> st
     raise InputError(f"{file}: {command} has no option {key!r}: {nearest(plain, names)}")
 
 
-def _words(name: str, option: Option, value: Any, file: str) -> list[str]:
+def _words(name: str, option: Option, value: object, file: str) -> list[str]:
     """An option of a file as words of a call."""
     if option.is_flag:
         if not isinstance(value, bool):

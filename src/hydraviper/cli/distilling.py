@@ -17,7 +17,7 @@ from hydraviper.experts.worth import AnyExpert
 from hydraviper.expressions.features import chosen
 from hydraviper.logs import open_log
 from hydraviper.protocols import Game
-from hydraviper.records import Making, encode
+from hydraviper.records import Making, Summary, encode
 from hydraviper.runs import compare as comparison
 from hydraviper.runs import distil as runs
 from hydraviper.runs import evaluate as evaluation
@@ -106,36 +106,40 @@ def distill(
     """Distill an expert into small trees, score them on unseen episodes and write a report."""
     play_on(engine, address)
     game = game_named(spec)
-    if values is not None or is_at_hand(game, expert_name):
-        expert = _expert(game, expert_name, values, workers, as_json)
-    else:
-        check_makeable(game)
-        expert = Making(minutes=expert_minutes)
+    at_hand = values is not None or is_at_hand(game, expert_name)
+    expert = _expert(game, expert_name, values, workers, as_json) if at_hand else _making(game, expert_minutes)
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
-    changes |= {
-        "most_leaves": leaves,
-        "features": chosen(features),
-        "seed": seed,
-        "partition": partition,
-        "teams": teams,
-    }
-    changes |= {"max_joint_actions": max_joint_actions, "learner": learner, "selection": selection}
+    changes |= {"most_leaves": leaves, "features": chosen(features), "seed": seed, "partition": partition}
+    changes |= {"teams": teams, "max_joint_actions": max_joint_actions, "learner": learner, "selection": selection}
     changes |= {"ucb_scale": ucb_scale, "drop_quantile": drop_quantile, "refine_seconds": refine}
     settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
     keeping = None if constraints is None else constraints_for(game, constraints, settings)
     plan = runs.Plan(game, expert, variant_named(algorithm), settings, file_of(expert_name, expert), keeping, prices)
-    count, command, resumed = episodes_for(game, episodes), command_line(), is_begun(out_folder)
+    folder, summary = _executed(plan, out_folder, episodes_for(game, episodes), workers, log, as_json)
+    point_to_latest(folder)
+    print(encode(summary)) if as_json else print_summary(summary)
+
+
+def _executed(
+    plan: runs.Plan, wanted: Path | None, episodes: int, workers: int, log: str | None, as_json: bool
+) -> tuple[Path, Summary]:
+    """The run's folder, and what the run has to say."""
+    command, resumed = command_line(), is_begun(wanted)
     with (
-        runs.claimed(plan.recipe, out_folder) as folder,
+        runs.claimed(plan.recipe, wanted) as folder,
         progress_bar(as_json) as show,
-        noted(folder, show, episodes=count, price=prices) as show,
-        engine_for(game, workers) as players,
+        noted(folder, show, episodes=episodes, price=plan.price) as show,
+        engine_for(plan.game, workers) as players,
     ):
         opened = None if log is None else open_log(log, os.path.normpath(folder), resumed=resumed)
         more = {"command": command, "progress": show, "tell": tell, "log": opened}
-        summary = runs.execute(plan, folder, players, episodes=count, **more)
-    point_to_latest(folder)
-    print(encode(summary)) if as_json else print_summary(summary)
+        return folder, runs.execute(plan, folder, players, episodes=episodes, **more)
+
+
+def _making(game: Game, minutes: float) -> Making:
+    """That the run makes an expert by itself."""
+    check_makeable(game)
+    return Making(minutes=minutes)
 
 
 def _expert(game: Game, name: str | None, values: str | None, workers: int, as_json: bool) -> AnyExpert:
@@ -203,12 +207,8 @@ def compare(
     expert = _expert(game, expert_name, values, workers, as_json)
     variants = [variant_named(name.strip()) for name in algorithms.split(",")]
     changes = {"train_budget": train_budget, "valid_budget": valid_budget, "iterations": iterations, "depth": depth}
-    changes |= {
-        "features": chosen(features),
-        "learner": learner,
-        "selection": selection,
-        "drop_quantile": drop_quantile,
-    }
+    changes |= {"features": chosen(features), "learner": learner, "selection": selection}
+    changes |= {"drop_quantile": drop_quantile}
     settings = settings_for(game.recommended, train=budget, valid=budget, **changes)
     count = episodes_for(game, episodes)
     target = None if out_file is None else comparison.target(out_file)

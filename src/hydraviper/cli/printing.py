@@ -1,6 +1,6 @@
 """Scores as tables for a terminal."""
 
-from typing import Any
+from functools import partial
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -11,7 +11,7 @@ from hydraviper.drawing.pages.words import without
 from hydraviper.records import ConstraintsRecord, Evaluation, Outcome, Paired, PropertyPrice, Summary
 from hydraviper.runs.evaluate import NEARLY
 
-_NARROW: dict[str, Any] = {"box": SIMPLE_HEAD, "show_edge": False, "padding": (0, 1, 0, 0)}  # fits into 80 columns
+_narrow = partial(Table, box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))  # fits into 80 columns
 JAMS = {"median": "median", "worst": "worst", "jammed": "jammed", "nearly_jammed": "nearly"}
 
 
@@ -31,7 +31,7 @@ def _print_table(summary: Summary, scores: Evaluation, what: str, trees: bool) -
     out.print(f"\n{what}, {summary.algorithm}: {about}")
     jams = JAMS if score.jammed is not None else {}
     paired = ("trees less this",) if scores.differences else ()  # on the same episodes
-    table = Table("policy", "mean ± 95 %", *jams.values(), *paired, **_NARROW)
+    table = _narrow("policy", "mean ± 95 %", *jams.values(), *paired)
 
     def add(name: str, outcome: Outcome, apart: Estimate | None = None, style: str | None = None) -> None:
         numbers = (getattr(outcome, key) for key in jams)

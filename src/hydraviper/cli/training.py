@@ -3,7 +3,7 @@
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Column, Table
@@ -82,7 +82,7 @@ def train(
         out.print(f"saved as {trained.path}")
 
 
-def _describe(game: Game) -> dict[str, Any]:
+def _describe(game: Game) -> dict[str, object]:
     try:
         expert = str(store.shipped(game).about.get("algorithm", "yes"))
     except InputError:

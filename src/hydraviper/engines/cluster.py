@@ -51,7 +51,7 @@ class RayEngine(PieceEngine):
             super().__init__(game, max(1, min(workers or cores, cores)))
             self._actor_class = self._ray.remote(num_cpus=1, max_restarts=0)(Player)
             self._make_game = pickle.dumps(make_game)
-            self._policies: dict[str, Any] = {}  # digest -> where the cluster keeps the policy
+            self._policies: dict[str, object] = {}  # digest -> where the cluster keeps the policy
             self._longest = 0.0  # seconds that a piece took
         except BaseException:
             self.close()
@@ -276,7 +276,7 @@ def _connect(ray: Any, address: str | None) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address is not None and address != "auto":
         _reach(address)
-    place: dict[str, Any] = {"address": address or "local"} | ({} if address else {"include_dashboard": False})
+    place: dict[str, str | bool] = {"address": address or "local"} | ({} if address else {"include_dashboard": False})
     try:
         ray.init(**place, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:

@@ -48,7 +48,7 @@ class Pool:
         self._longest_pause = 0.0  # between two steps, as far as looks can tell
         self._megabytes = 0.0  # that processes have held, as far as they told before they ended
 
-    def run(self, pieces: Sequence[Any], done: Done, lost: Lost) -> None:
+    def run(self, pieces: Sequence[object], done: Done, lost: Lost) -> None:
         """Have every piece answered; an error in a process is raised here, and all processes end."""
         call = _Call(pieces, done, lost)
         try:
@@ -131,7 +131,7 @@ class Pool:
 class _Call:
     """One call of `run`: the pieces that wait, and whom to tell."""
 
-    def __init__(self, pieces: Sequence[Any], done: Done, lost: Lost) -> None:
+    def __init__(self, pieces: Sequence[object], done: Done, lost: Lost) -> None:
         self.pieces, self.done, self._lost = pieces, done, lost
         self.waiting = deque(range(len(pieces)))
 
@@ -147,7 +147,7 @@ class _Worker:
     A process that stands still may do so in the middle of a message; then only its thread waits.
     """
 
-    def __init__(self, begin: Begin, message: Message, answers: SimpleQueue[tuple[_Worker, Any]]) -> None:
+    def __init__(self, begin: Begin, message: Message, answers: SimpleQueue[tuple[_Worker, object]]) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.steps = context.RawValue("Q", 0)  # the process counts, we look
@@ -164,12 +164,12 @@ class _Worker:
         self._thread = Thread(target=self._talk, args=(answers,), daemon=True)
         self._thread.start()
 
-    def occupy(self, number: int, piece: Any) -> None:
+    def occupy(self, number: int, piece: object) -> None:
         """Give it a piece of work; its answer goes to the queue of answers, None if the process is dead."""
         self.busy_with, self.silent = number, 0.0
         self._pieces.put((piece,))
 
-    def _talk(self, answers: SimpleQueue[tuple[_Worker, Any]]) -> None:
+    def _talk(self, answers: SimpleQueue[tuple[_Worker, object]]) -> None:
         while (piece := self._pieces.get()) is not None:
             try:
                 self.pipe.send(self._message(piece[0], self._sent))
@@ -220,7 +220,7 @@ def stall_limit(longest_pause: float) -> float:
     return seconds
 
 
-def _unwrap(answer: tuple[type[Exception] | None, Any]) -> Any:
+def _unwrap(answer: tuple[type[Exception] | None, object]) -> Any:
     error, content = answer
     if error is not None:
         raise error(content)

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -59,6 +59,9 @@ class Workers:
         self._pool.close()
 
 
+Kept = TypeVar("Kept")
+
+
 @dataclass(frozen=True)
 class Pickled:
     """A policy as bytes, and their hash: a worker that has the hash need not be sent the bytes again."""
@@ -81,7 +84,7 @@ def _message(piece: tuple[Pickled, np.ndarray, bool], sent: dict[str, None]) -> 
     return policy.digest, policy.body if new else None, seeds, record
 
 
-def keep(kept: dict[str, Any], name: str, value: Any) -> None:
+def keep(kept: dict[str, Kept], name: str, value: Kept) -> None:
     """Add to what is kept, in the worker as in the names that were sent to it; the oldest goes."""
     kept.setdefault(name, value)
     while len(kept) > KEPT_POLICIES:

@@ -33,10 +33,10 @@ class RowByRow:
         """The answers to the last batch: observations are labelled, then valued, then valued at their worst."""
         return {}
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"load": self.load}
 
-    def __call__(self, shown: Any) -> np.ndarray:
+    def __call__(self, shown: object) -> np.ndarray:
         """Its answers to a batch, [B, A], or [B] if they are actions."""
         key = _bytes(shown)
         answers = self._last.get(key)
@@ -47,7 +47,7 @@ class RowByRow:
         return answers
 
 
-def _bytes(batch: Any) -> bytes:
+def _bytes(batch: object) -> bytes:
     """What tells a batch of observations from others."""
     if isinstance(batch, dict | tuple):
         return b"".join(map(_bytes, batch.values() if isinstance(batch, dict) else batch))

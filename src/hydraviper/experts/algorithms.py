@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ def choose(game: Game, name: str | None = None) -> str:
 def train(
     game: Game,
     algorithm: str,
-    changes: dict[str, Any],
+    changes: Mapping[str, Any],
     engine: Engine | None,
     on_progress: Progress,
     log: Log | None = None,
@@ -47,7 +47,7 @@ def train(
         raise InputError(f"training needs the package {error.name}: install hydraviper[train].") from None
 
 
-def _maddpg(game: Game, changes: dict[str, Any], engine: Engine | None, told: Told) -> Training:
+def _maddpg(game: Game, changes: Mapping[str, object], engine: Engine | None, told: Told) -> Training:
     from hydraviper.experts import maddpg
 
     del engine  # the games of a round are stepped at once, here
@@ -55,21 +55,21 @@ def _maddpg(game: Game, changes: dict[str, Any], engine: Engine | None, told: To
     return maddpg.train(game, settings, lambda status: told(status, settings.episodes))
 
 
-def _idqn(game: Game, changes: dict[str, Any], engine: Engine | None, told: Told) -> Training:
+def _idqn(game: Game, changes: Mapping[str, object], engine: Engine | None, told: Told) -> Training:
     from hydraviper.experts import dqn
 
     settings = replace(dqn.DqnSettings(), **changes)
     return dqn.train(game, settings, lambda status: told(status, settings.episodes), engine)
 
 
-def _mplight(game: Game, changes: dict[str, Any], engine: Engine | None, told: Told) -> Training:
+def _mplight(game: Game, changes: Mapping[str, Any], engine: Engine | None, told: Told) -> Training:
     from hydraviper.experts import dqn, mplight
 
     settings = replace(mplight.RECOMMENDED, **changes)
     return dqn.train(game, settings, lambda status: told(status, settings.episodes), engine, mplight.Mplight.of(game))
 
 
-def _linear(game: Game, changes: dict[str, Any], engine: Engine | None, told: Told) -> Training:
+def _linear(game: Game, changes: Mapping[str, object], engine: Engine | None, told: Told) -> Training:
     from hydraviper.experts import linear
 
     settings = replace(linear.LinearSettings(), **changes)

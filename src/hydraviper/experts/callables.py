@@ -54,8 +54,12 @@ def _choosing(
     name = name if foreign is None else foreign.agents[i]
     more = (name,) if _positional(function) > 1 else ()
 
-    def choose(observation: Any) -> int:
-        answer = function(observation, *more)
+    def choose(observation: object) -> int:
+        try:
+            answer = function(observation, *more)
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise InputError(f"the function for {name} fails with {what} when it is shown {observation!r}.") from error
         action = np.asarray(answer[0] if isinstance(answer, tuple) else answer)  # SB3's predict adds a state
         try:
             return int((action if foreign is None else foreign.numbers(i, action[None])).item())

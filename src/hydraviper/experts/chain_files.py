@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ def to_arrays(expert: LocalQExpert) -> dict[str, np.ndarray]:
     """The layers by name, `q.0.weight.0`, `q.0.bias.0`, ..., and per agent what else there is to know, `q.0.head`."""
     arrays: dict[str, np.ndarray] = {}
     for i, q in enumerate(expert.q_functions):
-        head: dict[str, Any] = {"features": q.features, "actions": q.actions}
+        head: dict[str, object] = {"features": q.features, "actions": q.actions}
         if isinstance(q, AdaptedQ) and isinstance(q.network, Chain):
             head |= {"answers": q.answers, "weighed": q.weighed, "shown": q.shown}
             head["activations"] = q.network.activations
@@ -35,7 +34,7 @@ def to_arrays(expert: LocalQExpert) -> dict[str, np.ndarray]:
     return arrays
 
 
-def from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LocalQExpert:
+def from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, object]) -> LocalQExpert:
     """The expert again, not yet bound to a game."""
     count = sum(name.endswith(".head") for name in arrays)
     return LocalQExpert(tuple(_q(arrays, i) for i in range(count)), dict(about))

@@ -7,7 +7,7 @@ on more seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -233,7 +233,7 @@ class DqnTrainer(Trainer):
         mean, worst = self.mean_and_worst(scores)
         return replace(status, mean=mean, worst=worst), Checkpoint(number, expert, scores)
 
-    def choose(self, checkpoints: list[Checkpoint]) -> tuple[LocalQExpert, dict[str, Any]]:
+    def choose(self, checkpoints: list[Checkpoint]) -> tuple[LocalQExpert, float, Mapping[str, object]]:
         """The best of the finalists, on all validation seeds that they played; of equals the later one."""
         latest_first = checkpoints[::-1]
         finalists = sorted(latest_first, key=self.cost)[: self.settings.finalists]
@@ -245,8 +245,7 @@ class DqnTrainer(Trainer):
             ]
         best = min(finalists, key=self.cost)
         mean, worst = self.mean_and_worst(best.scores)
-        episodes = {"episodes": len(best.scores), "trained_for": best.episodes}
-        return best.snapshot, {"score": mean, "worst": worst, **episodes}
+        return best.snapshot, mean, {"worst": worst, "episodes": len(best.scores), "trained_for": best.episodes}
 
     def cost(self, checkpoint: Checkpoint) -> float:
         """What a checkpoint is ranked by: between its mean and its worst score, lower is better."""

@@ -162,7 +162,7 @@ def _made(part: Part, game: Game) -> Any:
     return loaded(added(EXPERTS)[part.kind])(game, part.place)
 
 
-def _q_of(game: Game, i: int, part: Part, made: Any, trust: bool) -> tuple[LocalQ, Found | None]:
+def _q_of(game: Game, i: int, part: Part, made: object, trust: bool) -> tuple[LocalQ, Found | None]:
     """Agent i's policy, and what was found in its file."""
     agent, foreign = game.agents[i], offers(game).foreign
     sizes = len(agent.features), len(agent.actions)

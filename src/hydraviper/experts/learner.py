@@ -59,13 +59,13 @@ class Optimizer:
 class Rule(Protocol):
     """One update of an algorithm. Must be hashable: it is compiled once."""
 
-    def update(self, state: Any, batch: Any, *fixed: Any) -> tuple[Any, jax.Array]:
+    def update(self, state: object, batch: object, *fixed: object) -> tuple[Any, jax.Array]:
         """The state after one batch, and the loss or losses on it."""
         ...
 
 
 @partial(jax.jit, static_argnames="rule")
-def learn(rule: Rule, state: Any, batches: Any, *fixed: Any) -> tuple[Any, jax.Array]:
+def learn(rule: Rule, state: object, batches: object, *fixed: object) -> tuple[Any, jax.Array]:
     """One update for each batch along the leading axis; also the mean losses. `fixed` goes to every update."""
     state, losses = jax.lax.scan(lambda state, batch: rule.update(state, batch, *fixed), state, batches)
     return state, losses.mean(0)

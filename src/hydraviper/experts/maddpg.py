@@ -9,10 +9,10 @@ samples later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -143,12 +143,12 @@ class MaddpgTrainer(Trainer):
         status = MaddpgStatus(number * self.games, float(scores.mean()), means, self.error)
         return status, Checkpoint(status.episodes, actors, scores)
 
-    def choose(self, checkpoints: list[Checkpoint]) -> tuple[NetworkExpert, dict[str, Any]]:
+    def choose(self, checkpoints: list[Checkpoint]) -> tuple[NetworkExpert, float, Mapping[str, object]]:
         """The expert with the actors to keep (see `train`), and critics fitted to them."""
         actors, score, trained_for = self.best_actors(checkpoints[len(checkpoints) // 2 :])
         critics, error = self.fit_critics(actors)
-        validation = {"score": score, "episodes": self.settings.evaluation_episodes}
-        return from_arrays(named_arrays(actors, critics), {}), validation | trained_for | {"critic_error": error}
+        more = {"episodes": self.settings.evaluation_episodes, **trained_for, "critic_error": error}
+        return from_arrays(named_arrays(actors, critics), {}), score, more
 
     def best_actors(self, late: list[Checkpoint]) -> tuple[list[Network], float, dict[str, int]]:
         """The actors to keep, their score, and after how many episodes each side was taken."""

@@ -22,7 +22,7 @@ class Samples(NamedTuple):
         return [*self.observations, self.actions, self.rewards, self.continues, *self.next_observations]
 
     @staticmethod
-    def of(columns: Sequence[Any]) -> Samples:
+    def of(columns: Sequence[object]) -> Samples:
         """The inverse of `columns`."""
         agents = (len(columns) - 3) // 2
         actions, rewards, continues = columns[agents : agents + 3]

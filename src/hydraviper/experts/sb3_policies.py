@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -23,6 +23,14 @@ from hydraviper.experts.found import Found, Wanted, contents, needed, refuse_pic
 ACTIVATIONS = {"ReLU": "relu", "Tanh": "tanh", "ELU": "elu", "LeakyReLU": "leaky-relu", "Sigmoid": "sigmoid"}
 ACTIVATIONS |= {"SiLU": "silu", "Identity": "identity"}
 PLAIN_EXTRACTORS = ("FlattenExtractor", "CombinedExtractor")  # those that add no layers to vectors
+
+
+class Saved(TypedDict, total=False):
+    """What a file of Stable-Baselines3 says about itself, as far as it is read here."""
+
+    gamma: float
+    policy_kwargs: dict[str, object] | None
+    policy_class: dict[str, str] | None
 
 
 def read(path: Path, wanted: Wanted) -> Found:
@@ -38,7 +46,7 @@ def read(path: Path, wanted: Wanted) -> Found:
     return Found(RowByRow(partial(_answering, str(path))), answers, contents(path), shown=OWN, gamma=data.get("gamma"))
 
 
-def _opened(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _opened(path: Path) -> tuple[Saved, dict[str, np.ndarray]]:
     """What the file says about itself, and its weights by name."""
     torch = needed("torch", "sb3")
     try:
@@ -52,7 +60,7 @@ def _opened(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         ) from None
 
 
-def _chain(data: Mapping[str, Any], weights: Mapping[str, np.ndarray]) -> Chain | None:
+def _chain(data: Saved, weights: Mapping[str, np.ndarray]) -> Chain | None:
     """The layers that decide the action; None if there is more between observation and action."""
     settings = data.get("policy_kwargs") or {}
     extractor = _class_name(settings.get("features_extractor_class"), PLAIN_EXTRACTORS[0])
@@ -70,7 +78,7 @@ def _chain(data: Mapping[str, Any], weights: Mapping[str, np.ndarray]) -> Chain 
     return Chain.of([(weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in names], ACTIVATIONS[activation])
 
 
-def _class_name(text: Any, default: str) -> str:
+def _class_name(text: object, default: str) -> str:
     """ReLU of "<class 'torch.nn.modules.activation.ReLU'>", as files describe classes beside pickling them."""
     return default if text is None else str(text).removesuffix("'>").rpartition(".")[2]
 
@@ -83,7 +91,7 @@ def _answering(path: str) -> Callable[[Any], np.ndarray]:
     policy: Any = kind.load(path, device="cpu").policy
     policy.set_training_mode(False)
 
-    def answer(observation: Any) -> np.ndarray:
+    def answer(observation: object) -> np.ndarray:
         with torch.no_grad():
             seen, _ = policy.obs_to_tensor(observation)
             told = policy.q_net(seen) if kind is kinds.DQN else policy.get_distribution(seen).distribution.logits

@@ -55,18 +55,18 @@ def _network_arrays(expert: StoredExpert) -> dict[str, np.ndarray]:
     }
 
 
-def from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> NetworkExpert:
+def from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, object]) -> NetworkExpert:
     """An expert with actors and critics from its arrays."""
     actors, critics = (_networks(arrays, role) for role in ("actor", "critic"))
     return NetworkExpert(actors, critics, dict(about))
 
 
-def local_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LocalQExpert:
+def local_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, object]) -> LocalQExpert:
     """An expert with one Q-network per agent from its arrays."""
     return LocalQExpert(tuple(NetworkQ(network) for network in _networks(arrays, "q")), dict(about))
 
 
-def frap_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LocalQExpert:
+def frap_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, object]) -> LocalQExpert:
     """An expert of signals that share a FRAP network from its arrays."""
     network = FrapNetwork(tuple(np.ascontiguousarray(arrays[name], np.float32) for name in SHAPES))
     q_functions = (
@@ -76,23 +76,25 @@ def frap_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any])
     return LocalQExpert(tuple(q_functions), dict(about))
 
 
-def critics_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> CriticExpert:
+def critics_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, object]) -> CriticExpert:
     """A policy with fitted critics from its arrays."""
     inner = {name.removeprefix("policy."): array for name, array in arrays.items() if name.startswith("policy.")}
     kind = _text(arrays["policy-kind"])
     if kind not in (LOCAL, FRAP, CHAINS, YARDSTICK):
         raise InputError(f"the file's policy is of the unknown kind {kind!r}: update hydraviper.")
-    policy = Yardstick(_text(inner["name"])) if kind == YARDSTICK else KINDS[kind](inner, about.get("policy", {}))
+    inside = about.get("policy")
+    inside = inside if isinstance(inside, Mapping) else {}
+    policy = Yardstick(_text(inner["name"])) if kind == YARDSTICK else KINDS[kind](inner, inside)
     features, actions = (tuple(arrays[name].tolist()) for name in ("features", "actions"))
     return CriticExpert(policy, _networks(arrays, "critic"), features, actions, dict(about))
 
 
-def valued_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LocalQExpert:
+def valued_from_arrays(arrays: Mapping[str, np.ndarray], about: Mapping[str, object]) -> LocalQExpert:
     """A yardstick with local values from its arrays."""
     return replace(local_from_arrays(arrays, about), policy=Yardstick(_text(arrays["policy.name"])))
 
 
-KINDS: dict[str, Callable[[Mapping[str, np.ndarray], Mapping[str, Any]], StoredExpert]] = {
+KINDS: dict[str, Callable[[Mapping[str, np.ndarray], Mapping[str, object]], StoredExpert]] = {
     JOINT: from_arrays,
     LOCAL: local_from_arrays,
     FRAP: frap_from_arrays,
@@ -256,7 +258,7 @@ def fits(expert: StoredExpert, game: Game) -> bool:
     return same_name and expert.observation_sizes == sizes and expert.action_counts == counts
 
 
-def trained_with(expert: StoredExpert, game: Game) -> dict[str, Any]:
+def trained_with(expert: StoredExpert, game: Game) -> dict[str, object]:
     """The parameters that an expert was trained with; those that did not exist yet as games were then."""
     recorded = expert.about.get("parameters", game.parameters)
     return {**offers(game).before, **(recorded if isinstance(recorded, Mapping) else {})}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -33,6 +33,15 @@ def read(path: Path, wanted: Wanted) -> Found:
         return _of_module(load, answers, contents(path))
     chain = _chain(path, loaded, wanted.options.get("activation"))
     return Found(chain, answers, contents(path), chain.inputs, chain.outputs)
+
+
+@runtime_checkable
+class Tensor(Protocol):
+    """What torch computes with, as far as it is asked here."""
+
+    def numpy(self) -> np.ndarray:
+        """The same numbers as an array."""
+        ...
 
 
 def _torch() -> Any:
@@ -133,7 +142,7 @@ def _as_input_error(path: str) -> Iterator[None]:
         raise InputError(f"{path} cannot be read by torch ({words}): save it again.") from None
 
 
-def _chain(path: Path, weights: Mapping[str, Any], activation: str | None) -> Chain:
+def _chain(path: Path, weights: Mapping[str, object], activation: str | None) -> Chain:
     """A state dict as a chain of layers."""
     layers = _layers(weights)
     shapes = [weight.shape for weight, _ in layers]
@@ -155,9 +164,9 @@ def _linear_layers(module: Any) -> Layers:
     return _layers(weights)
 
 
-def _layers(weights: Mapping[str, Any]) -> Layers:
+def _layers(weights: Mapping[str, object]) -> Layers:
     """Two-dimensional weights with their biases, in order; nothing if there are weights of any other kind."""
-    arrays = {name: value.numpy() for name, value in weights.items() if hasattr(value, "numpy")}
+    arrays = {name: value.numpy() for name, value in weights.items() if isinstance(value, Tensor)}
     matrices = {name: array for name, array in arrays.items() if name.endswith("weight") and array.ndim == 2}
     biases = {name: f"{name.removesuffix('weight')}bias" for name in matrices}
     if set(arrays) - set(matrices) - set(biases.values()):

@@ -1,7 +1,7 @@
 """The loop that DQN and MADDPG share: play into the replay, learn from it, validate, keep the best checkpoint."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -69,8 +69,8 @@ class Trainer(ABC):
         """The status after a round, with a checkpoint if it was validated; None to say nothing."""
 
     @abstractmethod
-    def choose(self, checkpoints: list[Checkpoint]) -> tuple[NetworkExpert | LocalQExpert, dict[str, Any]]:
-        """The expert to keep, and what its file says about its validation: at least the score."""
+    def choose(self, checkpoints: list[Checkpoint]) -> tuple[NetworkExpert | LocalQExpert, float, Mapping[str, object]]:
+        """The expert to keep, its mean score on validation seeds, and what else its file says about the validation."""
 
     def run(self) -> Iterator[tuple[Any, Checkpoint | None]]:
         """All rounds, as reported."""
@@ -91,9 +91,9 @@ class Trainer(ABC):
                 checkpoints.append(checkpoint)
             if on_status:
                 on_status(status)
-        expert, validation = self.choose(checkpoints)
-        about = head(self.game, self.algorithm, self.settings) | {"validation": validation}
-        return Training(replace(expert, about=about), tuple(curve), validation["score"])
+        expert, score, more = self.choose(checkpoints)
+        about = head(self.game, self.algorithm, self.settings) | {"validation": {"score": score, **more}}
+        return Training(replace(expert, about=about), tuple(curve), score)
 
     def fill_replay(
         self,
@@ -129,7 +129,7 @@ class Trainer(ABC):
         return played.returns
 
 
-def head(game: Game, algorithm: str, settings: Any) -> dict[str, Any]:
+def head(game: Game, algorithm: str, settings: Any) -> dict[str, object]:
     """What an expert's file says first: for which game it was made, and how."""
     return {
         "game": game.name,

@@ -29,7 +29,7 @@ class ValuedPolicy:
     value: Value | None  # None: nothing is worth more than anything else
     action_counts: tuple[int, ...]  # [N]
     worst: Callable[..., np.ndarray] | None = None  # `worst_team_q`, where somebody knows it without trying
-    about: Mapping[str, Any] = field(default_factory=dict)  # game, where it comes from
+    about: Mapping[str, object] = field(default_factory=dict)  # game, where it comes from
     digest: str = ""  # tells this expert from others
     workers: int = 1  # not used: a user's function is called as it is
 
@@ -169,7 +169,7 @@ def _check_preferences(game: Game, expert: Any) -> None:
             )
 
 
-def _fitted(game: Game, policy: Any, about: Mapping[str, Any], engine: Engine | None, progress: Progress) -> Any:
+def _fitted(game: Game, policy: Any, about: Mapping[str, object], engine: Engine | None, progress: Progress) -> Any:
     """The policy with joint critics by fitted Q-evaluation."""
     try:
         from hydraviper.experts import critics
@@ -184,5 +184,6 @@ def _fitted(game: Game, policy: Any, about: Mapping[str, Any], engine: Engine | 
         f"The expert's values were fitted to {fit.rollouts} rollouts beyond the budget and explain at least "
         f"{explained:.0%} of the variance on held-out ones."
     )
-    notes = [*about.get("notes", ()), note]
+    earlier = about.get("notes")
+    notes = [*(earlier if isinstance(earlier, list | tuple) else ()), note]
     return replace(fit.expert, about={**about, "notes": notes})

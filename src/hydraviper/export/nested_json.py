@@ -1,7 +1,6 @@
 """Trees as nested JSON, which any language reads: questions by name inside each other."""
 
 import json
-from typing import Any
 
 from hydraviper.export.common import heading, programs
 from hydraviper.trees.file import TreesFile
@@ -16,7 +15,7 @@ def to_json(trees: TreesFile) -> str:
     agents = []
     for program in programs(trees):
         agent, tree = program.agent, program.tree
-        entry: dict[str, Any] = {"name": agent.name, "features": agent.features, "actions": agent.actions}
+        entry: dict[str, object] = {"name": agent.name, "features": agent.features, "actions": agent.actions}
         entry["derived"] = [
             {
                 "name": feature.name,
@@ -34,7 +33,7 @@ def to_json(trees: TreesFile) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _node(tree: Tree, names: tuple[str, ...], actions: tuple[str, ...], node: int) -> dict[str, Any]:
+def _node(tree: Tree, names: tuple[str, ...], actions: tuple[str, ...], node: int) -> dict[str, object]:
     weight = float(tree.counts[node].sum())
     if tree.feature[node] == LEAF:
         return {"node": node, "action": actions[tree.action[node]], "weight": weight}

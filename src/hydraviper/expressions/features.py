@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from hydraviper.data import Agent, Derived, InputError
 from hydraviper.expressions.names import Scope, matching
@@ -42,10 +41,11 @@ def features_of(game: Game, features: str) -> Features:
     return read_lines(features, game.agents, search.derived or nothing)
 
 
-def nameable(game: Game, made: Mapping[str, Any]) -> Features:
+def nameable(game: Game, made: Mapping[str, object]) -> Features:
     """Per agent, the derived features that people may name: the game's, and those that trees were `made` to ask for."""
-    sources = [made.get("settings"), *(made.get("refined") or ())]
-    words = [source.get("features", "plain") for source in sources if isinstance(source, Mapping)]
+    searches = made.get("refined")
+    sources = [made.get("settings"), *(searches if isinstance(searches, list | tuple) else ())]
+    words = [str(source.get("features", "plain")) for source in sources if isinstance(source, Mapping)]
     offered = [offers(game).search.derived or ((),) * len(game.agents)]
     offered += [features_of(game, word) for word in dict.fromkeys(words) if word not in ("plain", "derived")]
     return tuple(tuple(dict.fromkeys(f for own in agent for f in own)) for agent in zip(*offered, strict=True))

@@ -46,7 +46,7 @@ class FormulaParser:
         self.scope, self.whose, self.number, self.unreadable = scope, whose, number, unreadable
         self.agent: int | None = None  # whose features they are
 
-    def derived(self, node: Any, name: str, formula: str = "", bound: Bound | None = None) -> Derived:
+    def derived(self, node: object, name: str, formula: str = "", bound: Bound | None = None) -> Derived:
         """A feature of this name that is what a node of the syntax tree stands for."""
         value = self.parse(node, bound or {})
         if not any(term.inputs for term in value.terms):
@@ -88,7 +88,7 @@ class FormulaParser:
             values = self._each(arguments[0], bound, function)
         return reduce(lambda first, second: self._both(first, second, function), values)
 
-    def _each(self, inner: Any, bound: Bound, what: str) -> list[Value]:
+    def _each(self, inner: object, bound: Bound, what: str) -> list[Value]:
         """A value for each feature or point that fits the pattern inside."""
         patterns = dict.fromkeys(name for name in names_in(inner) if "*" in name and name not in bound)
         if len(patterns) != 1:
@@ -184,7 +184,7 @@ class FormulaParser:
         ((_, which),) = self.scope.features(agent, name)
         return Value((Term("value", (which,)),) if isinstance(which, int) else which.terms)
 
-    def _named(self, token: Any, bound: Bound) -> tuple[int, str]:
+    def _named(self, token: object, bound: Bound) -> tuple[int, str]:
         """The agent and the feature or point that a name means; refuses a second agent."""
         name = without_brackets(token)
         agent, feature = bound[name] if name in bound else self.whose(name)
@@ -235,6 +235,6 @@ def is_group(node: Any) -> bool:
     return kind == "total" or (kind == "call" and len(node.children) == 2 and node.children[0] in ("min", "max"))
 
 
-def without_brackets(token: Any) -> str:
+def without_brackets(token: object) -> str:
     """A name without the brackets that it stands in."""
     return str(token).strip().removeprefix("[").removesuffix("]").strip()

@@ -186,7 +186,7 @@ class SumParser:
             raise self.unreadable("it names no feature")
         return Sum.of([((formulas.agent, feature), Fraction(1))])
 
-    def _total(self, inner: Any, binding: Binding) -> Sum:
+    def _total(self, inner: object, binding: Binding) -> Sum:
         """`sum ...`: the sum over all features that fit the pattern inside."""
         patterns = dict.fromkeys(name for name in names_in(inner) if "*" in name)
         if len(patterns) != 1:
@@ -253,7 +253,7 @@ def _formula_tree(text: str) -> Any:
     return _grammar().parse(text, start="formula")
 
 
-def _reason(text: str, error: Any, hint: str = "") -> str:
+def _reason(text: str, error: object, hint: str = "") -> str:
     """What is wrong with a text, by where the parser stopped."""
     at = getattr(error, "pos_in_stream", None)
     rest = text[at:].strip() if isinstance(at, int) and 0 <= at < len(text) else ""

@@ -50,7 +50,7 @@ MAKERS = {**GAMES, **FAMILIES, **GENERATED}
 WELL_KNOWN = ("mpe2", "pettingzoo")
 
 
-def make(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
+def make(spec: str, parameters: Mapping[str, object] | None = None) -> Game:
     """Make a game from its name, with optional parameters behind a colon or as a mapping."""
     game = _made(spec, parameters)
     if isinstance(game, Environments):
@@ -58,7 +58,7 @@ def make(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
     return game
 
 
-def _made(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
+def _made(spec: str, parameters: Mapping[str, object] | None = None) -> Game:
     """The same, without playing an environment to see whether it repeats itself."""
     name, options = read(spec, parameters)
     try:
@@ -69,7 +69,7 @@ def _made(spec: str, parameters: Mapping[str, Any] | None = None) -> Game:
         raise InputError(f"{name} cannot be made with {options} ({error}): check its parameters.") from None
 
 
-def whole(spec: str) -> tuple[str, dict[str, Any]]:
+def whole(spec: str) -> tuple[str, dict[str, object]]:
     """A game's name and all of its parameters, without making the game."""
     name, options = read(spec)
     accepted = inspect.signature(MAKERS[name]).parameters.items()
@@ -88,18 +88,18 @@ def title(game: Game) -> str:
     return spec_of(game.name, changed)
 
 
-def without_options(name: str, parameters: Mapping[str, Any]) -> str:
+def without_options(name: str, parameters: Mapping[str, object]) -> str:
     """A game's name, and what a family makes it from: `resco:grid4x4`, `cologne-corridor`."""
     return name if name not in FAMILIES else f"{name}:{parameters.get(_subject(name))}"
 
 
-def completed(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def completed(name: str, parameters: Mapping[str, object]) -> dict[str, object]:
     """The parameters that a file recorded, with those that did not exist yet as they were played at the time."""
     accepted = inspect.signature(MAKERS[name]).parameters if name in MAKERS else {}
     return {**{key: value for key, value in traffic_options.BEFORE.items() if key in accepted}, **parameters}
 
 
-def named_source(spec: str, parameters: Mapping[str, Any] | None = None) -> Path | str | None:
+def named_source(spec: str, parameters: Mapping[str, object] | None = None) -> Path | str | None:
     """The file that a game is made from, or the code of which we know no package, if the user names one."""
     name, options = read(spec, parameters)
     if name in FILES:
@@ -112,7 +112,7 @@ def named_source(spec: str, parameters: Mapping[str, Any] | None = None) -> Path
     return None if known else f"{name}:{subject}"
 
 
-def read(spec: str, parameters: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+def read(spec: str, parameters: Mapping[str, object] | None = None) -> tuple[str, dict[str, object]]:
     """Check a game's name and its parameters without making the game."""
     first, _, rest = spec.partition(",")
     name, _, text = (f"{OTHER_NAMES[first]}:{rest}" if first in OTHER_NAMES else spec).partition(":")
@@ -152,9 +152,9 @@ def _accepted(name: str) -> Mapping[str, inspect.Parameter] | None:
     return None if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in accepted.values()) else accepted
 
 
-def _parse(name: str, text: str, accepted: Mapping[str, inspect.Parameter] | None) -> dict[str, Any]:
+def _parse(name: str, text: str, accepted: Mapping[str, inspect.Parameter] | None) -> dict[str, object]:
     """Read `agents=4,physics=mpe2`, with the types of the parameters' defaults; a family's subject comes first."""
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     parts = list(filter(None, text.split(",")))
     if name in FAMILIES and parts and ("=" not in parts[0] or parts[0].partition("=")[0] not in (accepted or ())):
         options[_subject(name)] = parts.pop(0)

@@ -7,9 +7,11 @@ waited to enter. Whoever is still outside counts with the time it has waited so 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
+
+from hydraviper.games import simulation
+from hydraviper.games.sumo import Sumo
 
 NOBODY = -1  # behind the last signal of its route, a vehicle is on no street into one
 STANDS = 0.1  # m/s; slower vehicles are stopped, as SUMO counts them
@@ -36,16 +38,19 @@ class Delays:
     looks belongs to the street that the vehicle was on at the first one, since that signal's choice decided about it.
     """
 
-    def __init__(self, library: Any, turns: Mapping[tuple[str, str], int], streets: int) -> None:
+    def __init__(self, library: Sumo, turns: Mapping[tuple[str, str], int], streets: int) -> None:
         """`turns` says which street into a signal ends between two edges, by its number."""
         self._library, self._turns, self._streets = library, turns, streets
+        asked = ("TimeLoss", "RouteID", "RouteIndex", "Speed", "WaitingTime", "DepartDelay", "Route")
+        of_vehicle = (simulation.question(library, "vehicle", f"get{name}") for name in asked)
+        self._loss, self._route, self._index, self._speed, self._wait, self._late, self._edges = of_vehicle
         self._vehicles: dict[str, Vehicle] = {}
         self._routes: dict[tuple[str, ...], tuple[int, ...]] = {}  # edges -> the next street's at each of them
         self._arrived: list[str] = []  # since the last look
         self._stops = 0  # of those that arrived
         self._looks = self._stopped = 0
-        self._waiting: Sequence[str] = ()  # everybody at the last look,
-        self._waits: Sequence[float] = ()  # and for how long they had been standing or outside
+        self._waiting: Sequence[str] = ()  # those who stood or were outside at the last look,
+        self._waits: Sequence[float] = ()  # and for how long
         self.stopped = np.zeros(streets + 1)  # vehicles that stand at the last look, by street; the last is nobody's
         self.due = 0  # vehicles that were due so far
         self.total = 0.0  # their delays, vehicle-seconds
@@ -57,14 +62,15 @@ class Delays:
 
     def look(self) -> np.ndarray:
         """The delay that arose since the last look, vehicle-seconds by street [S], and behind them on none of these."""
-        self._look_at_waits()
+        names, outside = self._library.vehicle.getIDList(), self._library.simulation.getPendingVehicles()
         arisen = [0.0] * (self._streets + 1)  # the last one is nobody's
         self._look_at_arrived(arisen)
-        standing = self._look_on_the_road(arisen)
-        self._look_outside(arisen)
+        standing = self._look_on_the_road(names, arisen)
+        late = self._look_outside(outside, arisen)
         self.total += sum(arisen)
-        self.stopped = np.array(standing, float)
-        self._stopped += sum(standing)
+        self._looks += 1
+        self._waiting, self._waits = (*standing, *outside), (*map(self._wait, standing), *late)
+        self.longest_wait = max(self.longest_wait, *self._waits, 0.0)
         return np.array(arisen)
 
     def measures(self) -> dict[str, float]:
@@ -78,30 +84,20 @@ class Delays:
             "longest wait, s": self.longest_wait,
         }
 
-    def _look_at_waits(self) -> None:
-        """How long anybody has waited."""
-        vehicle, names = self._library.vehicle, self._library.vehicle.getIDList()
-        outside = self._library.simulation.getPendingVehicles()
-        self._looks += 1
-        self._waiting = (*names, *outside)
-        self._waits = (*map(vehicle.getWaitingTime, names), *map(vehicle.getDepartDelay, outside))
-        self.longest_wait = max(self.longest_wait, *self._waits, 0.0)
-
     def _look_at_arrived(self, arisen: list[float]) -> None:
         vehicle, known = self._library.vehicle, self._vehicles
         for name in self._arrived:
-            trip = known.pop(name) if name in known else self._new(name, vehicle.getRouteID(name))
-            outside = vehicle.getDepartDelay(name) if trip.outside is None else trip.outside
-            arisen[trip.street] += outside + vehicle.getTimeLoss(name) - trip.delay
+            trip = known.pop(name) if name in known else self._new(name, self._route(name))
+            outside = self._late(name) if trip.outside is None else trip.outside
+            arisen[trip.street] += outside + self._loss(name) - trip.delay
             self._move_on(trip, len(trip.ahead) - 1)
             self._stops += int(vehicle.getParameter(name, _STOPS))
         self._arrived = []
 
-    def _look_on_the_road(self, arisen: list[float]) -> list[int]:
-        """The loop that costs most: SUMO is asked for all vehicles at once. Counts those that stand, by signal."""
-        vehicle, known = self._library.vehicle, self._vehicles
-        names, standing = vehicle.getIDList(), [0] * len(arisen)
-        asked = (vehicle.getTimeLoss, vehicle.getRouteID, vehicle.getRouteIndex, vehicle.getSpeed)
+    def _look_on_the_road(self, names: Sequence[str], arisen: list[float]) -> list[str]:
+        """The loop that costs most: SUMO is asked for all vehicles at once. Counts those that stand, and names them."""
+        known, stopped, standing = self._vehicles, [0] * len(arisen), []
+        asked = (self._loss, self._route, self._index, self._speed)
         for name, loss, route, index, speed in zip(names, *(map(ask, names) for ask in asked), strict=True):
             trip = known.get(name)
             if trip is None:
@@ -109,26 +105,31 @@ class Delays:
             elif trip.route != route:
                 self._take(trip, route, name, index)
             if trip.outside is None:
-                trip.outside = vehicle.getDepartDelay(name)
+                trip.outside = self._late(name)
             delay = trip.outside + loss
             arisen[trip.street] += delay - trip.delay
             trip.delay = delay
             if trip.ahead[index] != trip.street:
                 self._move_on(trip, index)
-            standing[trip.street] += speed < STANDS
+            if speed <= STANDS:
+                standing.append(name)
+                stopped[trip.street] += speed < STANDS
+        self.stopped = np.array(stopped, float)
+        self._stopped += sum(stopped)
         return standing
 
-    def _look_outside(self, arisen: list[float]) -> None:
-        vehicle, known = self._library.vehicle, self._vehicles
-        for name in self._library.simulation.getPendingVehicles():
+    def _look_outside(self, names: Sequence[str], arisen: list[float]) -> list[float]:
+        """How long each of them has waited to enter."""
+        known, late = self._vehicles, list(map(self._late, names))
+        for name, delay in zip(names, late, strict=True):
             trip = known.get(name)
             if trip is None:
-                trip = known[name] = self._new(name, vehicle.getRouteID(name))
-            elif trip.route != (route := vehicle.getRouteID(name)):  # in its first second it may have had none yet
+                trip = known[name] = self._new(name, self._route(name))
+            elif trip.route != (route := self._route(name)):  # in its first second it may have had none yet
                 self._take(trip, route, name, 0)
-            delay = vehicle.getDepartDelay(name)
             arisen[trip.street] += delay - trip.delay
             trip.delay = delay
+        return late
 
     def _take(self, trip: Vehicle, route: str, name: str, edge: int) -> None:
         """Note that a vehicle goes another way from an edge of its new route on, or from before it."""
@@ -144,7 +145,7 @@ class Delays:
         return Vehicle(route, self._ahead_of(name))
 
     def _ahead_of(self, name: str) -> tuple[int, ...]:
-        edges = self._library.vehicle.getRoute(name)
+        edges = self._edges(name)
         if edges not in self._routes:
             self._routes[edges] = next_streets(edges, self._turns)
         return self._routes[edges]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from hydraviper.games.scenario import Scenario
+from hydraviper.games.sumo import Sumo
 from hydraviper.games.sumo_files import seconds, visit
 
 _FILES = ("route-files", "additional-files")
@@ -21,7 +21,7 @@ class Demand:
     due: float  # vehicles
     routes: Mapping[Edges, float]  # vehicles by the edges they drive along; a trip without a route by its two ends
 
-    def turns(self, library: Any) -> dict[tuple[str, str], float]:
+    def turns(self, library: Sumo) -> dict[tuple[str, str], float]:
         """Vehicles by the two edges that they drive along one after the other; SUMO finds the routes of trips."""
         counts: dict[tuple[str, str], float] = {}
         for edges, vehicles in self.routes.items():

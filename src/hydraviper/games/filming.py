@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
+from hydraviper.games.sumo import Sumo
 from hydraviper.geometry import Car, Frame
 
 _FREEST = "GgyYuOorRs"  # of several lights over one lane, the first of these is shown
@@ -18,7 +18,7 @@ class Camera:
         self._begin = self._next = -1.0  # seconds
         self._lanes: dict[str, Sequence[Sequence[str]]] = {}  # signal -> per letter of its state, the lanes
 
-    def begin(self, library: Any) -> None:
+    def begin(self, library: Sumo) -> None:
         """Take the first picture of an episode."""
         lights = library.trafficlight
         self._lanes = {
@@ -31,7 +31,7 @@ class Camera:
         self._next = self._begin + self._every
         self._take(self._frame(library))
 
-    def advance(self, library: Any, time: float, arrived: Callable[[Iterable[str]], None]) -> None:
+    def advance(self, library: Sumo, time: float, arrived: Callable[[Iterable[str]], None]) -> None:
         """Let the simulation go on until `time`; `arrived` is told of everybody who arrives."""
         while (now := library.simulation.getTime()) < time:
             library.simulationStep(min(max(self._next, now + 1), time))
@@ -40,7 +40,7 @@ class Camera:
                 self._next += self._every
                 self._take(self._frame(library))
 
-    def _frame(self, library: Any) -> Frame:
+    def _frame(self, library: Sumo) -> Frame:
         vehicle = library.vehicle
         cars = tuple(
             Car(vehicle.getPosition(name), vehicle.getAngle(name), vehicle.getLength(name), vehicle.getSpeed(name))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from hydraviper.controllers import LONGEST_MEMORY
 from hydraviper.data import InputError
 from hydraviper.games import sumo_files
 from hydraviper.games.road_network import Signal
+from hydraviper.games.sumo import Sumo
 
 BACK = 40  # metres between the stop line and the loop further back
 FRONT = 2.0  # metres between the stop line and its loop: whoever waits stands on it
@@ -27,7 +27,7 @@ _FOR_EVER = 10**7  # seconds of the only interval in which SUMO counts
 class LoopSight:
     """Loops in every lane that leads into a signal; SUMO loads them with the scenario."""
 
-    def __init__(self, library: Any, signals: Sequence[Signal], before: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, library: Sumo, signals: Sequence[Signal], before: Mapping[str, Sequence[str]]) -> None:
         """`before` tells per lane which lanes lead on into it, as `road_network.continued` does."""
         self._loops: list[list[list[int]]] = []  # per signal and feature's place: which loops
         self._names: dict[tuple[str, float], int] = {}
@@ -52,7 +52,7 @@ class LoopSight:
         """Begin an episode."""
         self._passed[:] = 0
 
-    def look(self, library: Any) -> np.ndarray:
+    def look(self, library: Sumo) -> np.ndarray:
         """Read every loop: occupied, vehicles since the last look, seconds since the last one [3, loops]."""
         loop, names = library.inductionloop, [f"hydraviper-{k}" for k in self._names.values()]
         passed = np.array([loop.getIntervalVehicleNumber(name) for name in names], float)
@@ -60,14 +60,14 @@ class LoopSight:
         since, self._passed = passed - self._passed, passed
         return np.array([[loop.getLastStepOccupancy(name) > 0 for name in names], since, ago])
 
-    def describe(self, library: Any, seen: np.ndarray, i: int) -> np.ndarray:
+    def describe(self, library: Sumo, seen: np.ndarray, i: int) -> np.ndarray:
         """What one signal sees, in the order of its features."""
         del library
         ways = zip(seen, (np.max, np.sum, np.min), strict=True)
         return np.array([of_all(row[loops]) for row, of_all in ways for loops in self._loops[i]], np.float32)
 
     def _at(
-        self, library: Any, lane: str, distance: float, before: Mapping[str, Sequence[str]], whose: str
+        self, library: Sumo, lane: str, distance: float, before: Mapping[str, Sequence[str]], whose: str
     ) -> list[int]:
         """The loops so many metres before the end of a lane, on each lane that leads there."""
         length = library.lane.getLength(lane)

@@ -155,7 +155,7 @@ class CooperativeNavigation(ParticleWorld):
     def __init__(self, agents: int = 3, physics: str = "original", horizon: int = 25) -> None:
         AGENTS.check("cooperative-navigation's agents", agents)
         super().__init__(agents, agents, collide=True, physics=physics, horizon=horizon)
-        self.parameters: Mapping[str, Any] = {"agents": agents, "physics": physics, "horizon": horizon}
+        self.parameters: Mapping[str, object] = {"agents": agents, "physics": physics, "horizon": horizon}
         self.agents = tuple(features.navigator(i, agents) for i in range(agents))
         self.teams: tuple[Team, ...] = (tuple(range(agents)),)
         # mpe2 pays half, and does not count an agent's collision with itself, which the paper does in every step
@@ -192,7 +192,7 @@ class PhysicalDeception(ParticleWorld):
     def __init__(self, defenders: int = 2, physics: str = "original", horizon: int = 25) -> None:
         AGENTS.check("physical-deception's defenders", defenders)
         super().__init__(defenders + 1, defenders, collide=False, physics=physics, horizon=horizon)
-        self.parameters: Mapping[str, Any] = {"defenders": defenders, "physics": physics, "horizon": horizon}
+        self.parameters: Mapping[str, object] = {"defenders": defenders, "physics": physics, "horizon": horizon}
         names = ["adversary", *(f"defender-{k}" for k in range(1, defenders + 1))]
         self.agents = tuple(features.deceiver(i, names, defenders) for i in range(defenders + 1))
         self.teams: tuple[Team, ...] = (tuple(range(1, defenders + 1)),)

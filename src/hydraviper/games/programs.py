@@ -14,6 +14,7 @@ from hydraviper.controllers import Timing, designated
 from hydraviper.games.road_network import LaneDemand, Signal
 from hydraviper.games.signal_control import yellow_between
 from hydraviper.games.simulation import active_program
+from hydraviper.games.sumo import Sumo
 
 OWN, ACTUATED, DELAY_BASED, WEBSTER = -1, -2, -3, -4  # actions; the network's own plan first
 NAMES = {ACTUATED: "hydraviper-actuated", DELAY_BASED: "hydraviper-delay-based", WEBSTER: "hydraviper-webster"}
@@ -23,7 +24,7 @@ _CAPACITY = {"G": 1.0, "g": 0.5, "r": 0.0}  # how much of that is left to those 
 CYCLES = 30.0, 120.0  # seconds of Webster's cycle
 
 
-def start(library: Any, signal: Signal, action: int, plan: Sequence[float], timing: Timing) -> None:
+def start(library: Sumo, signal: Signal, action: int, plan: Sequence[float], timing: Timing) -> None:
     """Let SUMO run a program at a signal; `plan` has the seconds of green of every phase, for Webster's."""
     lights = library.trafficlight
     name = NAMES[action]
@@ -38,7 +39,7 @@ def start(library: Any, signal: Signal, action: int, plan: Sequence[float], timi
     lights.setProgramLogic(signal.identifier, lights.Logic(name, kind, 0, phases))
 
 
-def _free_phases(library: Any, signal: Signal) -> list[Any]:
+def _free_phases(library: Sumo, signal: Signal) -> list[Any]:
     """The phases of the signal's own program, its greens as short or long as the controller likes."""
     make = library.trafficlight.Phase
     return [
@@ -49,7 +50,7 @@ def _free_phases(library: Any, signal: Signal) -> list[Any]:
     ]
 
 
-def _plan_phases(library: Any, signal: Signal, plan: Sequence[float], timing: Timing) -> list[Any]:
+def _plan_phases(library: Sumo, signal: Signal, plan: Sequence[float], timing: Timing) -> list[Any]:
     """The greens of a plan in their order, with yellow and all-red between."""
     make, shown = library.trafficlight.Phase, [k for k, green in enumerate(plan) if green > 0]
     phases = []

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hydraviper.games.road_network import RoadNetwork
+from hydraviper.games.sumo import Sumo
 from hydraviper.geometry import Lane, MapSignal, RoadMap
 
 _DRIVEN = {"passenger", "bus", "delivery", "truck", "private", "taxi"}  # who makes a lane a road
 
 
-def read(library: Any, network: RoadNetwork) -> RoadMap:
+def read(library: Sumo, network: RoadNetwork) -> RoadMap:
     """The geometry of the network that is loaded, without footpaths, cycle tracks and rails."""
     lanes = {}
     for name in library.lane.getIDList():

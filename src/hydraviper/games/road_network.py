@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
 
 from hydraviper.games.simulation import active_program
+from hydraviper.games.sumo import Sumo
 from hydraviper.geometry import GREEN, Movement, Point
 
 TURNS = {
@@ -104,7 +104,7 @@ class RoadNetwork:
     alone: tuple[str, ...]  # identifiers of signals with fewer than two green phases
 
 
-def read(library: Any, reach: float = 0.0) -> RoadNetwork:
+def read(library: Sumo, reach: float = 0.0) -> RoadNetwork:
     """Read the network that is loaded; an approach goes on up the road until it is `reach` metres long."""
     names = library.trafficlight.getIDList()
     signals = [_signal(library, name) for name in names]
@@ -116,7 +116,7 @@ def read(library: Any, reach: float = 0.0) -> RoadNetwork:
     return RoadNetwork(ordered, _neighbours(library, ordered), alone)
 
 
-def turns(library: Any, signals: Sequence[Signal]) -> dict[tuple[str, str], int]:
+def turns(library: Sumo, signals: Sequence[Signal]) -> dict[tuple[str, str], int]:
     """The signal, by its index, that stands between two edges."""
     edge = library.lane.getEdgeID
     between: dict[tuple[str, str], int] = {}
@@ -126,7 +126,7 @@ def turns(library: Any, signals: Sequence[Signal]) -> dict[tuple[str, str], int]
     return between
 
 
-def lane_demands(library: Any, signal: Signal, counts: Mapping[tuple[str, str], float]) -> list[LaneDemand]:
+def lane_demands(library: Sumo, signal: Signal, counts: Mapping[tuple[str, str], float]) -> list[LaneDemand]:
     """The lanes into a signal, by the vehicles that turn between two edges; lanes of one way share them evenly."""
     edge, links = library.lane.getEdgeID, _links(library, signal.identifier)
     ways: dict[tuple[str, str], set[str]] = {}
@@ -140,7 +140,7 @@ def lane_demands(library: Any, signal: Signal, counts: Mapping[tuple[str, str], 
     return demands
 
 
-def _signal(library: Any, name: str) -> Signal:
+def _signal(library: Sumo, name: str) -> Signal:
     links = _links(library, name)
     states = dict.fromkeys(phase.state for phase in active_program(library, name).phases)
     greens = tuple(state for state in states if _is_green(state))
@@ -167,7 +167,7 @@ def _signal(library: Any, name: str) -> Signal:
     )
 
 
-def _inside(library: Any, signal: str) -> tuple[str, ...]:
+def _inside(library: Sumo, signal: str) -> tuple[str, ...]:
     """The lanes inside the junctions that a signal controls, but for those of pedestrians."""
     ways = (way for ways in library.trafficlight.getControlledLinks(signal) for _, _, way in ways)
     junctions = {way.rsplit("_", 2)[0] + "_" for way in ways if way.startswith(":")}
@@ -175,7 +175,7 @@ def _inside(library: Any, signal: str) -> tuple[str, ...]:
     return tuple(lane for lane in lanes if not re.search(r"_[cw]\d+_\d+$", lane))
 
 
-def _across(library: Any, ways: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
+def _across(library: Sumo, ways: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
     """The lanes that lead across a junction; those who yield have a second one, behind where they wait."""
     lanes = [way for lane, _, way in ways if way and not lane.startswith(":")]
     for lane in lanes:
@@ -193,7 +193,7 @@ def _is_green(state: str) -> bool:
     return any(light in GREEN for light in state) and not any(light in "yYu" for light in state)
 
 
-def _links(library: Any, signal: str) -> list[Link]:
+def _links(library: Sumo, signal: str) -> list[Link]:
     """Everything the signal controls, but for pedestrians' crossings."""
     links = []
     for index, ways in enumerate(library.trafficlight.getControlledLinks(signal)):
@@ -205,7 +205,7 @@ def _links(library: Any, signal: str) -> list[Link]:
     return _forked(library, links)
 
 
-def _forked(library: Any, links: list[Link]) -> list[Link]:
+def _forked(library: Sumo, links: list[Link]) -> list[Link]:
     """Where straight on leads into several roads, call the outer ones by the side that drivers keep to."""
     forks: dict[str, dict[str, float]] = {}  # approach -> road -> degrees to the right
     for link in links:
@@ -283,7 +283,7 @@ def _groups(links: Sequence[Link], sides: Mapping[str, str], greens: Sequence[st
 
 
 def _movements(
-    library: Any, links: Sequence[Link], sides: Mapping[str, str], greens: Sequence[str]
+    library: Sumo, links: Sequence[Link], sides: Mapping[str, str], greens: Sequence[str]
 ) -> tuple[Movement, ...]:
     """What a phase's name tells, with angles: of several lanes that go the same way, the freest decides."""
     roads: dict[tuple[str, str], list[Link]] = {}
@@ -304,7 +304,7 @@ def _freest(shown: Sequence[set[str]]) -> str:
     return "".join(next((light for light in GREEN if light in lights), "r") for lights in shown)
 
 
-def _keeps_left(library: Any, links: Sequence[Link]) -> bool:
+def _keeps_left(library: Sumo, links: Sequence[Link]) -> bool:
     """Whether those who come meet those who leave on their right, over all roads that have both."""
     votes = 0
     shapes = library.lane.getShape
@@ -356,7 +356,7 @@ def _along(signals: Sequence[Signal]) -> tuple[Signal, ...]:
     return tuple(sorted(signals, key=lambda signal: signal.position[::-1] if northward else signal.position))
 
 
-def _neighbours(library: Any, signals: Sequence[Signal]) -> tuple[tuple[int, int], ...]:
+def _neighbours(library: Sumo, signals: Sequence[Signal]) -> tuple[tuple[int, int], ...]:
     """Pairs with a road from one to the other on which no third signal stands."""
     at = {lane: i for i, signal in enumerate(signals) for group in signal.groups for lane in group.lanes}
     pairs: set[tuple[int, int]] = set()
@@ -376,7 +376,7 @@ def _neighbours(library: Any, signals: Sequence[Signal]) -> tuple[tuple[int, int
     return tuple(sorted(pairs))
 
 
-def _reaching(library: Any, signals: Sequence[Signal], reach: float) -> list[Signal]:
+def _reaching(library: Sumo, signals: Sequence[Signal], reach: float) -> list[Signal]:
     """The same signals, their lane groups continued up the road, but not past another signal."""
     before, length = continued(library, signals), library.lane.getLength
 
@@ -401,7 +401,7 @@ def _reaching(library: Any, signals: Sequence[Signal], reach: float) -> list[Sig
     return [replace(signal, groups=tuple(map(seeing, signal.groups))) for signal in signals]
 
 
-def continued(library: Any, signals: Sequence[Signal]) -> dict[str, list[str]]:
+def continued(library: Sumo, signals: Sequence[Signal]) -> dict[str, list[str]]:
     """Per lane, the lanes whose vehicles drive on into it: straight on, or round a bend where a road has no other way.
 
     The ways across a junction are lanes as well. Nothing leads on across a signal.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,11 @@ from hydraviper.data import Observations
 from hydraviper.games.delays import STANDS
 from hydraviper.games.road_network import Signal
 from hydraviper.games.signal_control import SignalControl
+from hydraviper.games.simulation import question
+from hydraviper.games.sumo import Sumo
 
 JUNCTION = "standing in the junction"
+_HALTING = "getLastStepHaltingNumber"
 
 
 class Stretch(NamedTuple):
@@ -42,10 +45,10 @@ class FullSight:
         junction = [JUNCTION] if self._memory else []
         return [*names, *junction, *(f"pressure from {group}" for group in groups)]
 
-    def look(self, library: Any) -> np.ndarray:
+    def look(self, library: Sumo) -> np.ndarray:
         """Count the vehicles on every stretch, the stopped ones and then those that roll [2 L]."""
-        vehicles = list(map(library.lane.getLastStepVehicleNumber, self._lanes))
-        standing = list(map(library.lane.getLastStepHaltingNumber, self._lanes))
+        vehicles = list(map(question(library, "lane", "getLastStepVehicleNumber"), self._lanes))
+        standing = list(map(question(library, "lane", _HALTING), self._lanes))
         for k, (lane, start) in self._clipped:
             if vehicles[k]:
                 standing[k], vehicles[k] = _behind(library, lane, start)
@@ -53,11 +56,11 @@ class FullSight:
         counts[1] -= counts[0]
         return counts.ravel()
 
-    def describe(self, library: Any, seen: np.ndarray, i: int) -> np.ndarray:
+    def describe(self, library: Sumo, seen: np.ndarray, i: int) -> np.ndarray:
         """What one signal sees, in the order of its features."""
         described = self._readings[i] @ seen
         if self._memory:
-            inside = sum(map(library.lane.getLastStepHaltingNumber, self._signals[i].inside))
+            inside = sum(map(question(library, "lane", _HALTING), self._signals[i].inside))
             described[-len(self._signals[i].groups) - 1] = inside
         return described
 
@@ -73,9 +76,9 @@ class FullSight:
         return np.vstack([*rows, np.hstack([own - ahead, nothing])])
 
 
-def _behind(library: Any, lane: str, start: float) -> tuple[int, int]:
+def _behind(library: Sumo, lane: str, start: float) -> tuple[int, int]:
     """Stopped vehicles and all vehicles on a lane behind some metres."""
-    position, speed = library.vehicle.getLanePosition, library.vehicle.getSpeed
+    position, speed = (question(library, "vehicle", name) for name in ("getLanePosition", "getSpeed"))
     near = [name for name in library.lane.getLastStepVehicleIDs(lane) if position(name) >= start]
     return sum(speed(name) < STANDS for name in near), len(near)
 

@@ -8,6 +8,7 @@ SUMO and reads no clock: it is told of every choice and of every second that pas
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -136,6 +137,7 @@ class SignalControl:
         return oldest
 
 
+@cache
 def yellow_between(lights: str, green: str) -> str:
     """Yellow for those who lose their green; everybody else as before."""
     return "".join("y" if old in GREEN and new not in GREEN else old for old, new in zip(lights, green, strict=True))

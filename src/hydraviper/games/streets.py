@@ -18,6 +18,7 @@ from hydraviper.games import road_network
 from hydraviper.games.delays import Delays, Vehicle
 from hydraviper.games.road_network import Signal
 from hydraviper.games.signal_control import SignalControl
+from hydraviper.games.sumo import Sumo
 
 STREETS, PHASES = "street by street", "phases shown"  # measures of episodes that were watched
 _NUMBERS = 5  # per street: delay, came, passed, longest wait, outside
@@ -36,7 +37,7 @@ class Street:
     title: str  # what people call it, or SUMO's name
 
 
-def read(library: Any, signals: Sequence[Signal]) -> tuple[tuple[Street, ...], dict[tuple[str, str], int]]:
+def read(library: Sumo, signals: Sequence[Signal]) -> tuple[tuple[Street, ...], dict[tuple[str, str], int]]:
     """The roads into the signals, and which of them ends between two edges, by its number."""
     ends: dict[tuple[int, str], int] = {}
     turns = {}
@@ -58,7 +59,9 @@ def read(library: Any, signals: Sequence[Signal]) -> tuple[tuple[Street, ...], d
 class StreetDelays(Delays):
     """Follows every vehicle of an episode, and keeps what happens on each street."""
 
-    def __init__(self, library: Any, turns: Mapping[tuple[str, str], int], streets: int, phases: Sequence[int]) -> None:
+    def __init__(
+        self, library: Sumo, turns: Mapping[tuple[str, str], int], streets: int, phases: Sequence[int]
+    ) -> None:
         """`phases` has how many green phases each signal has."""
         super().__init__(library, turns, streets)
         self._kept = np.zeros((_NUMBERS, streets + 1))  # the last one is nobody's

@@ -41,6 +41,7 @@ from hydraviper.games.scenario import Extras, Scenario
 from hydraviper.games.sight import FullSight
 from hydraviper.games.signal_control import SignalControl, yellow_for
 from hydraviper.games.streets import StreetDelays
+from hydraviper.games.sumo import Sumo
 from hydraviper.games.traffic_options import AUTO, Options
 from hydraviper.geometry import GREEN, Frame, Intersection, RoadMap
 from hydraviper.protocols import Closely, Drawing, Graph, Offers, Policy, Scoring, Search
@@ -188,7 +189,7 @@ class Traffic:
         queues = ([name.startswith("queue from ") for name in agent.features] for agent in self.agents)
         return tuple(tuple(np.flatnonzero(own).tolist()) for own in queues)
 
-    def _load(self, seed: int) -> Any:
+    def _load(self, seed: int) -> Sumo:
         extras, variation = self._extras, self.options.variation
         if variation and is_practice(seed):  # a quiet or a busy day
             extras = replace(extras, demand=extras.demand * (1 + variation * (2 * fraction(seed) - 1)))
@@ -239,7 +240,7 @@ class Traffic:
             self._camera.begin(library)
         return self._observe()
 
-    def _followed(self, library: Any) -> Delays:
+    def _followed(self, library: Sumo) -> Delays:
         """What follows the vehicles of an episode, as closely as somebody asked for."""
         if self._watched:
             self._watched = False
@@ -371,10 +372,11 @@ class Traffic:
 
     def _occupied(self, i: int, lights: str) -> bool:
         """Whether vehicles whose way in is not green any more are slow inside the junction: others are gone in time."""
-        lane, speed = self._sumo.lane, self._sumo.vehicle.getSpeed
+        speed = simulation.question(self._sumo, "vehicle", "getSpeed")
+        vehicles = simulation.question(self._sumo, "lane", "getLastStepVehicleIDs")
         ways = zip(lights, self.network.signals[i].across, strict=True)
         inside = {way for light, lanes in ways if light not in GREEN for way in lanes}
-        return any(speed(name) < SLOW for way in inside for name in lane.getLastStepVehicleIDs(way))
+        return any(speed(name) < SLOW for way in inside for name in vehicles(way))
 
     def _leave(self, i: int, program: int) -> None:
         """Leave a signal to a program, at the start to its own."""
@@ -465,7 +467,7 @@ def _left_out(scenario: Scenario) -> tuple[str, ...]:
     return (f"{scenario.file.name} is played without {shown}: rollouts write no files and open no ports.",)
 
 
-def _trips(library: Any) -> dict[str, float]:
+def _trips(library: Sumo) -> dict[str, float]:
     """SUMO's own sums over the vehicles that arrived, and the running ones added."""
     number, vehicle, now = library.simulation.getParameter, library.vehicle, library.simulation.getTime()
     arrived = int(number("", "device.tripinfo.count"))

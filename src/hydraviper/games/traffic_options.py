@@ -71,7 +71,7 @@ class Options:
                 f"yellow must be less than the {self.seconds_per_step} seconds of a step, not {self.yellow}."
             )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Every parameter by its name."""
         return asdict(self)
 
@@ -80,7 +80,7 @@ DEFAULTS = Options()
 # For signals on a street: an episode is an hour.
 OWN_NETWORK = Options(steps=720, seconds_per_step=5, yellow=AUTO)
 # Records that were written before a parameter existed were played with these.
-BEFORE: Mapping[str, Any] = {
+BEFORE: Mapping[str, object] = {
     **{"score": "stopped", "demand": 1.0, "variation": 0.0, "memory": 0, "detectors": "full"},
     **{"min_green": 0, "all_red": 0, "max_red": 0, "clearance": 0},
 }
@@ -109,7 +109,7 @@ def parametrised(
         ]
 
         @wraps(make)
-        def made(*subject: Any, **given: Any) -> Any:
+        def made(*subject: object, **given: object) -> Any:
             named = {name: value for name, value in given.items() if name in names}
             chosen = {name: value for name, value in given.items() if name not in names}
             options = replace(defaults, **chosen)

@@ -11,10 +11,11 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hydraviper.data import InputError
 from hydraviper.games import simulation
+from hydraviper.games.sumo import Sumo
 from hydraviper.geometry import Point
 
 PROGRAM = "sumo-gui"
@@ -35,7 +36,7 @@ def opened(corners: tuple[Point, Point] | None = None, around: Point | None = No
     if around is not None:
         (x, y), far = around, _METRES
         corners = (x - far, y - far), (x + far, y + far)
-    library = _Window(import_module("traci"), program, corners)
+    library = cast(Sumo, _Window(import_module("traci"), program, corners))
     try:
         with simulation.played_by(library):
             yield

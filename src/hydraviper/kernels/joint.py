@@ -183,6 +183,29 @@ def _least(worth, joints):
 
 
 @nb.njit(cache=True, nogil=True)
+def _of_team(agents, offsets, team, counts, w0, w1):
+    """What depends on the team alone.
+
+    How many joint actions it has, who is not of the team [N], where its members' rows of w0 begin [M]; per critic the
+    least and the most that members add to a unit of the first layer, their rows of w0 and w1, both turned.
+    """
+    critics, hidden, width, members, joints = w0.shape[0], w0.shape[2], w1.shape[2], team.shape[0], 1
+    others, rows = np.ones(agents, np.bool_), np.empty(members, np.int64)
+    for m in range(members):
+        joints *= counts[m]
+        others[team[m]], rows[m] = False, offsets[team[m]]
+    low, high = np.zeros((critics, hidden), np.float32), np.zeros((critics, hidden), np.float32)
+    turned_rows = np.zeros((critics, _whole(members * counts.max()) // LANES, hidden, LANES), np.float32)
+    turned_w1 = np.empty((critics, width, hidden), np.float32)
+    for c in range(critics):
+        for k in range(hidden):  # a loop compiles much sooner than a slice
+            for n in range(width):
+                turned_w1[c, n, k] = w1[c, k, n]
+        _member_rows(low[c], high[c], turned_rows[c], w0[c], rows, counts)
+    return joints, others, rows, low, high, turned_rows, turned_w1
+
+
+@nb.njit(cache=True, nogil=True)
 def worst_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, b2, out):
     """The least sum of the critics' values over all joint actions of a team, [B, 1], or all of these sums, [B, J].
 
@@ -190,21 +213,8 @@ def worst_values(joint, actions, offsets, team, counts, w0, b0, w1, b1, w2, b2, 
     an agent's actions begin in w0. The critics' layers are stacked: w0 [C, G + all actions, H] and so on.
     """
     critics, hidden, width, members = w0.shape[0], w0.shape[2], w1.shape[2], team.shape[0]
-    joints, most_actions = 1, counts.max()
-    for m in range(members):
-        joints *= counts[m]
-    others, rows = np.ones(actions.shape[1], np.bool_), np.empty(members, np.int64)
-    for m in range(members):
-        others[team[m]], rows[m] = False, offsets[team[m]]
-    low, high = np.zeros((critics, hidden), np.float32), np.zeros((critics, hidden), np.float32)
-    blocks = _whole(members * most_actions) // LANES
-    turned_rows = np.zeros((critics, blocks, hidden, LANES), np.float32)
-    turned_w1 = np.empty((critics, width, hidden), np.float32)
-    for c in range(critics):
-        for k in range(hidden):  # a loop compiles much sooner than a slice
-            for n in range(width):
-                turned_w1[c, n, k] = w1[c, k, n]
-        _member_rows(low[c], high[c], turned_rows[c], w0[c], rows, counts)
+    joints, others, rows, low, high, turned_rows, turned_w1 = _of_team(actions.shape[1], offsets, team, counts, w0, w1)
+    most_actions, blocks = counts.max(), turned_rows.shape[1]
     # room to work in, used again for every row
     room = max(hidden, width, joint.shape[1] + actions.shape[1]) + 1
     index, scale, upto = np.zeros(room, np.int64), np.zeros(room, np.float32), np.arange(room)

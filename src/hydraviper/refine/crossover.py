@@ -5,6 +5,7 @@ worth more than the best island.
 """
 
 import math
+import time
 from itertools import product
 
 import numpy as np
@@ -25,9 +26,13 @@ def mixed(state: SearchState, trees: Packed, donors: list[Packed], number: int) 
     arena = arena_of(state, trees, SEARCH, affordable(state, MIXED, OF_DECISION), 910_000 + number)
     spent, members = len(arena), np.arange(len(state.team))
     most = math.inf if state.settings.rollouts is None else OF_MIXING * state.settings.rollouts
+    longest = math.inf if state.settings.seconds is None else OF_MIXING * state.settings.seconds
+    begun = time.perf_counter()
     tried: set[bytes] = set()  # renaming features that a tree does not ask for changes nothing
     for a, donor, b in product(members, [*donors, trees], members):
         for renaming in _renamings(state, int(b), int(a)):
+            if time.perf_counter() - begun > longest * (a + 1) / len(members):  # every agent has its share
+                break
             changed = _transplanted(state, arena.trees, int(a), donor, int(b), renaming)
             key = b"" if changed is None else bytes([a]) + changed.nodes[a].tobytes() + changed.threshold[a].tobytes()
             if changed is None or key in tried or spent + len(arena) > most:

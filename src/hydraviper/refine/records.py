@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -125,7 +124,7 @@ class Refined:
     start: str  # the name of the start from which the trees come
     settings: RefineSettings
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """What trees.json and the summary say about the refinement."""
         settings = self.settings
         return {

@@ -6,9 +6,12 @@ from hydraviper.data import InputError, Team
 from hydraviper.drawing import notebooks
 from hydraviper.drawing.icons import Icons, draw_icons
 from hydraviper.drawing.maps import draw_map
-from hydraviper.drawing.pages.report import render_report
+from hydraviper.drawing.pages.report import render_report, trees_beside
 from hydraviper.drawing.pages.scores import verdict
+from hydraviper.drawing.pages.style import page
+from hydraviper.drawing.panels import TREE_STYLE as TREE_STYLE
 from hydraviper.drawing.panels import panel
+from hydraviper.drawing.panels import tree_script as tree_script
 from hydraviper.drawing.timeline import time_chart
 from hydraviper.drawing.trees import to_svg
 from hydraviper.export.common import heading
@@ -19,6 +22,7 @@ from hydraviper.runs.run import Run
 from hydraviper.trees import shown
 from hydraviper.trees.file import TreesFile
 from hydraviper.trees.tree import Tree
+from hydraviper.version import __version__
 
 
 def tree_svg(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> str:
@@ -57,6 +61,16 @@ def report(
         teams=teams_of(game, summary),
         episode=None if expert is None else pictured(game, trees, expert),
     )
+
+
+def copied_page(title: str, above: str, run: Run | None = None) -> str:
+    """A page of its own: HTML, and of a run every tree beside an episode that plays."""
+    if run is None:
+        return page(title, above, __version__)
+    look = _look(run, run.trees, lambda sentence: None)
+    played = None if look is None else pictured(run.game, run.trees, lambda: run.expert)
+    below, style = trees_beside(run.trees.agents, run.trees.trees, look or Drawing(), played)
+    return page(title, above + below, __version__, style)
 
 
 def map_svg(game: Game, teams: Sequence[Team] | None = None) -> str:

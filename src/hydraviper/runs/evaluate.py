@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from msgspec import structs
@@ -141,6 +141,13 @@ def evaluate_profile(
     )
 
 
+class CloserLook(TypedDict, total=False):
+    """The parts of an evaluation that only games with signals have."""
+
+    streets: dict[str, tuple[StreetRecord, ...]]
+    shown: dict[str, dict[str, float]]
+
+
 def _difference(game: Game, first: Rollouts, second: Rollouts) -> Estimate:
     """Of two scores on the same episodes, so that their luck is no part of it."""
     return Estimate.of(game.score.of(first.returns) - game.score.of(second.returns))
@@ -148,7 +155,7 @@ def _difference(game: Game, first: Rollouts, second: Rollouts) -> Estimate:
 
 def closer_look(
     game: Game, who: Mapping[str, Rollouts], streets: Mapping[str, tuple[StreetRecord, ...]] | None = None
-) -> dict[str, Any]:
+) -> CloserLook:
     """What episodes that were watched tell of the game's parts, for an evaluation; `streets` is known already."""
     closely = offers(game).scoring.closely
     if closely is None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -50,7 +49,7 @@ class Explained:
         moment = self.moment
         return f"episode {moment.episode}, step {moment.step}: the expert would do {moment.expert}\n{words}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values by name."""
         moment = {} if self.moment is None else vars(self.moment)
         return {**moment, **self.explanation.to_json(), "observation": dict(self.observation)}

@@ -6,9 +6,9 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from hydraviper.data import InputError, Progress
 from hydraviper.runs.folder import held
@@ -20,8 +20,20 @@ EVERY = 0.5  # seconds between two notes
 FINISHED, RUNNING, STOPPED = "finished", "running", "stopped"
 
 
+class Note(TypedDict, total=False):
+    """What a run has noted of itself: its process, how far it is, and what its settings do not say."""
+
+    pid: int
+    began: float
+    step: str
+    done: int
+    of: int
+    episodes: int
+    price: str
+
+
 @contextmanager
-def noted(folder: Path, progress: Progress, **facts: Any) -> Iterator[Progress]:
+def noted(folder: Path, progress: Progress, **facts: object) -> Iterator[Progress]:
     """Keep a note of how far a run is in its folder while it is under way; `facts` are what its settings do not say.
 
     A run that ends takes the note away; one that was killed leaves it.
@@ -70,36 +82,42 @@ def status(folder: Path) -> Status:
         for line in lines
         if (shares := [share for share in line.accuracy.values() if share is not None])
     ]
-    known: dict[str, Any] = {
-        "iteration": len(lines),
-        "iterations": total or len(lines),
-        "rollouts": sum(line.rollouts for line in lines),
-        "scores": [line.score for line in lines],
-        "agreement": agreement,
-    }
+    so_far = Status(
+        STOPPED,
+        iteration=len(lines),
+        iterations=total or len(lines),
+        rollouts=sum(line.rollouts for line in lines),
+        scores=[line.score for line in lines],
+        agreement=agreement,
+    )
     if summary is not None and is_finished(folder):
-        return Status(FINISHED, seconds=summary.seconds.get("total", 0.0), **known)
+        return replace(so_far, state=FINISHED, seconds=summary.seconds.get("total", 0.0))
     if not is_running(folder):
-        return Status(STOPPED, **known)
+        return so_far
     seconds = max(0.0, time.time() - float(note.get("began", time.time())))
     spent = sum(sum(line.seconds.values()) for line in lines)
     left = spent / len(lines) * (total - len(lines)) if lines and total else None
-    return Status(RUNNING, step=str(note.get("step", "")), seconds=seconds, left=left, **known)
+    return replace(so_far, state=RUNNING, step=str(note.get("step", "")), seconds=seconds, left=left)
 
 
 def is_running(folder: Path) -> bool:
     """Tell whether a process is making the run in a folder."""
+    return _process(folder) is not None
+
+
+def _process(folder: Path) -> int | None:
+    """The number of the process that is making the run in a folder."""
     pid = read_note(folder).get("pid")
-    if not isinstance(pid, int) or pid <= 0:
-        return False
+    if not isinstance(pid, int) or pid <= 0:  # 0 and less would be groups of processes
+        return None
     try:
         os.kill(pid, 0)
         with held(folder):  # the process of that number may be another one, long after
-            return False
+            return None
     except InputError:
-        return True
+        return pid
     except OSError:
-        return False
+        return None
 
 
 def is_finished(folder: Path) -> bool:
@@ -107,17 +125,18 @@ def is_finished(folder: Path) -> bool:
     return any((folder / name).is_file() for name in ("trees.json", "report.html"))
 
 
-def read_note(folder: Path) -> dict[str, Any]:
+def read_note(folder: Path) -> Note:
     """What a run that is under way, or was stopped, has noted of itself; nothing if there is no note."""
     try:
         note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return note if isinstance(note, dict) else {}
+    return Note(**note) if isinstance(note, dict) else {}
 
 
 def stop(folder: Path) -> None:
     """Stop the run in a folder as Ctrl-C does; `again` and `start` go on with it."""
-    if not is_running(folder):
+    pid = _process(folder)
+    if pid is None:
         raise InputError(f"no process is making {folder.name}: there is nothing to stop.")
-    os.kill(int(read_note(folder)["pid"]), signal.SIGINT)
+    os.kill(pid, signal.SIGINT)

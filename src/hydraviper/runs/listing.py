@@ -1,8 +1,7 @@
 """The runs of a folder in a few words each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from hydraviper.data import Estimate, InputError
 from hydraviper.records import Recipe, ScoreRecord, Summary
@@ -54,17 +53,23 @@ def listed(folder: Path) -> Listed:
 
 
 def _in_words(folder: Path, state: str, changed: float, summary: Summary | None, recipe: Recipe | None) -> Listed:
-    settings: dict[str, Any] = dict(recipe.settings) if recipe is not None else {}
     if summary is None and recipe is None:
         trees = file.load(folder)
-        known: dict[str, Any] = {"game": trees.game, "algorithm": str(trees.made.get("algorithm", "?"))}
-        return Listed(folder.name, state, changed=changed, score=trees.score, **known)
+        algorithm = str(trees.made.get("algorithm", "?"))
+        return Listed(folder.name, state, trees.game, algorithm, changed=changed, score=trees.score)
+    settings = {**(recipe.settings if recipe else {}), **(summary.settings if summary else {})}
+    seed, depth = (value if isinstance(value, int) else None for value in map(settings.get, ("seed", "depth")))
+    known = Listed(
+        folder.name, state, seed=seed, depth=depth, features=str(settings.get("features", "")), changed=changed
+    )
     if summary is None:
         assert recipe is not None
-        known = {"game": recipe.game.name, "algorithm": recipe.algorithm}
-    else:
-        known = {"game": summary.game, "algorithm": summary.algorithm, "score": summary.score}
-        known |= {"expert": summary.expert, "seconds": summary.seconds.get("total")}
-        settings |= summary.settings
-    known |= {"seed": settings.get("seed"), "depth": settings.get("depth")}
-    return Listed(folder.name, state, features=str(settings.get("features", "")), changed=changed, **known)
+        return replace(known, game=recipe.game.name, algorithm=recipe.algorithm)
+    return replace(
+        known,
+        game=summary.game,
+        algorithm=summary.algorithm,
+        score=summary.score,
+        expert=summary.expert,
+        seconds=summary.seconds.get("total"),
+    )

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from hydraviper.algorithm import Distilled
 from hydraviper.data import InputError
@@ -75,7 +75,7 @@ class Run:
         return catalogue.make(self.trees.game, parameters)
 
     def changed(
-        self, students: Mapping[int, Tree], folder: Path, *, made: Mapping[str, Any], score: ScoreRecord
+        self, students: Mapping[int, Tree], folder: Path, *, made: Mapping[str, object], score: ScoreRecord
     ) -> Run:
         """The run with other trees, which go to a folder of their own."""
         by_name = {self.game.agents[i].name: tree for i, tree in students.items()}
@@ -168,10 +168,18 @@ def load_run(
     `trust_code`.
     """
     agree = (lambda question: True) if trust_path else ask
-    more: dict[str, Any] = {"ask": agree, "tell": tell, "trust_code": trust_code}
     trees = file.load(path)
     trees = replace(trees, agents=traffic_facts.described(trees.agents))  # older files lack words for 0
-    return Run(trees, path=Path(path), game=game, expert_name=expert, workers=workers, **more)
+    return Run(
+        trees,
+        path=Path(path),
+        game=game,
+        expert_name=expert,
+        workers=workers,
+        ask=agree,
+        tell=tell,
+        trust_code=trust_code,
+    )
 
 
 def opened(source: Source) -> Run:

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from hydraviper.data import InputError
 from hydraviper.games import catalogue
@@ -36,7 +35,7 @@ class NewRun:
     seed: int = 0
     refine: float | None = None
     episodes: int | None = None
-    more: dict[str, Any] = field(default_factory=dict)  # other options of `distill`, by name
+    more: dict[str, object] = field(default_factory=dict)  # other options of `distill`, by name
 
     def call(self, out: Path) -> list[str]:
         """The words behind `hydraviper`, which make the run in a folder."""
@@ -73,10 +72,11 @@ def again(folder: Path) -> NewRun:
     if recipe.constraints not in (None, "shipped") or recipe.expert.name is not None:
         raise InputError(f"{folder} was made with files of yours: repeat its command to go on with it.")
     own = {"max_joint_actions", "learner", "selection", "ucb_scale", "drop_quantile"}
-    more: dict[str, Any] = {name: getattr(settings, name) for name in own}
+    more: dict[str, object] = {name: getattr(settings, name) for name in own}
     if recipe.expert.made is not None:
         more["expert_minutes"] = recipe.expert.made.minutes
-    more |= {name: note[name] for name in ("price",) if note.get(name) in ("each", "all", "none")}
+    if (price := note.get("price")) in ("each", "all", "none"):
+        more["price"] = price
     episodes = note.get("episodes")
     return NewRun(
         game=_spec(recipe.game.name, parameters),
@@ -98,7 +98,7 @@ def again(folder: Path) -> NewRun:
     )
 
 
-def _spec(name: str, parameters: dict[str, Any]) -> str:
+def _spec(name: str, parameters: dict[str, object]) -> str:
     """A game as a command names it."""
     family = name.partition(":")[0]
     subject = next(iter(parameters), None) if family in catalogue.FAMILIES and ":" not in name else None

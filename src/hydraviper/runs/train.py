@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from msgspec import structs
 
@@ -19,7 +18,7 @@ from hydraviper.runs.opening import engine_for
 
 SCORED_ON = 10_000  # episodes, of a game that steps many at once
 
-Curve = list[dict[str, Any]]  # the learning curve, a point each
+Curve = list[dict[str, object]]  # the learning curve, a point each
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Trained:
     curve: Curve
     path: Path
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values by name."""
         return {**to_json(self.summary), "curve": self.curve}
 

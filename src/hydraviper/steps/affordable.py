@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ TRIED = 2_000  # joint actions that are valued, at most, to time one of them
 ROWS = 16  # samples of that trial
 
 
-def check(task: Task, teams: tuple[Team, ...], resample: Any) -> None:
+def check(task: Task, teams: tuple[Team, ...], resample: object) -> None:
     """Refuse teams with more joint actions than the settings allow, where the expert values each of them.
 
     C-Q's weights need not be refused if the expert can search for the worst joint action instead.

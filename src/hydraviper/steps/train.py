@@ -15,7 +15,7 @@ from hydraviper.seeding import Purpose, generator
 from hydraviper.steps.found import find
 from hydraviper.steps.task import Task
 from hydraviper.trees import cart, ensembles, joint
-from hydraviper.trees.ahead import grow_ahead
+from hydraviper.trees.ahead import Memory, grow_ahead
 from hydraviper.trees.bins import Bins
 from hydraviper.trees.derived import extend
 from hydraviper.trees.scikit_learn import is_tree
@@ -46,7 +46,7 @@ def independent(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int
             tree = cart.grow(bins[i], dataset.actions[:, i], counts[member], actions, *size)
         else:
             plain, draws = len(task.game.agents[i].features), generator(task.settings.seed, Purpose.TRAIN, iteration, i)
-            memory = dataset.scratch.setdefault("ahead", {}).setdefault(i, {})
+            memory = dataset.scratch.setdefault("ahead", {}).setdefault(i, Memory())
             tree = grow_ahead(
                 memory, bins[i], plain, dataset.actions[:, i], counts[member], actions, task.settings.depth, draws
             )
@@ -117,7 +117,7 @@ def together(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -
     return _mended(task, dataset, grown)
 
 
-def with_classifier(classifier: Any) -> Train:
+def with_classifier(classifier: object) -> Train:
     """Train any scikit-learn classifier instead; a decision tree becomes one of ours."""
 
     def train(task: Task, dataset: Dataset, counts: np.ndarray, iteration: int) -> dict[int, Student]:

@@ -35,9 +35,9 @@ def adopt(folder: Path, wanted: Iterable[tuple[Cell, Arm]], source: Path, made_f
         if (offer := offers.get(_as_run(cell))) is None:
             continue
         # what was typed may name files of one machine: the cell's own command makes the same trees
-        summary = {**offer["summary"], "out": None, "command": cell.command}
+        summary = {**offer["summary"], "out": None, "command": cell.command()}
         changed = {"cell": cell.to_json(), "arm": arm.key, "summary": summary}
-        taken.append(results.write(folder, cell, {**offer, **changed, "command": offer["command"] or cell.command}))
+        taken.append(results.write(folder, cell, {**offer, **changed, "command": offer["command"] or cell.command()}))
     return Adopted(tuple(taken), tuple(left))
 
 
@@ -70,7 +70,7 @@ def _changes(run: Path) -> str:
     """What was done to a run's trees beside distilling them; nothing for a plain run."""
     try:
         trees = file.load(run)
-        note = msgspec.json.decode((run / "settings.json").read_bytes(), type=dict[str, Any])
+        note = msgspec.json.decode((run / "settings.json").read_bytes(), type=dict[str, object])
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         return "it cannot be read"
     marks = [word for word in ("constraints", "refined", "repair") if word in trees.made or word in note]

@@ -69,7 +69,7 @@ class Cell(Struct, frozen=True):
         if self.algorithm not in VARIANTS:
             raise ValueError(f"the algorithm {self.algorithm!r} is unknown")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The cell as result files have it."""
         kind = "refined" if self.refine or self.refine_rollouts else "distill"
         settings = self.settings.to_json()  # with defaults that its file did not have
@@ -96,11 +96,10 @@ class Cell(Struct, frozen=True):
         game = plain(self.game.title)[-MOST_LETTERS:]  # a title may be a path
         return f"{game}.{plain(self.expert.name)}.{self.algorithm}.{budget}.seed-{self.seed}.{digest}"
 
-    @property
-    def command(self) -> str:
+    def command(self, expert: Path | str | None = None) -> str:
         """The call of `distill` that makes the same trees; a scaled cell's warm-up is beyond its options.
 
-        A search that is limited by episodes is a second call.
+        A search that is limited by episodes is a second call. `expert` is what --expert takes; None: its name.
         """
         spec = spec_of(self.game.name, self.game.parameters)
         default, names = Settings().to_json(), {"most_leaves": "leaves"}
@@ -112,12 +111,12 @@ class Cell(Struct, frozen=True):
             for name, value in values.items()
             if value is not None and (name in always or value != default.get(name))
         ]
-        expert = [] if self.expert.name == "maddpg" else [f"--expert {self.expert.name}"]
+        named = [] if expert is None and self.expert.name == "maddpg" else [f"--expert {expert or self.expert.name}"]
         refine = [f"--refine {self.refine:g}"] if self.refine else []
         scaled = [] if self.scale == 1 else [f"# {self.settings.rollouts_per_iteration} rollouts per iteration"]
         if self.refine_rollouts:
             refine += [f"--out RUN && hydraviper refine RUN --rollouts {self.refine_rollouts} --seed {self.seed}"]
-        return " ".join(["hydraviper distill", spec, *expert, *changed, *refine, *scaled])
+        return " ".join(["hydraviper distill", spec, *named, *changed, *refine, *scaled])
 
 
 def cell_of(
@@ -126,7 +125,7 @@ def cell_of(
     expert: ExpertName,
     seed: int,
     scale: float,
-    there: Mapping[str, Any] | None = None,
+    there: Mapping[str, object] | None = None,
     episodes: int | None = None,
 ) -> Cell:
     """The cell of an arm in a game, with an expert and a seed; `there` is what the study changes in this game.

@@ -4,7 +4,6 @@ import math
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -87,7 +86,7 @@ def again(result: Result, text: bytes, files: ExpertFiles, workers: int) -> Chec
     return Checked(result.cell.name, not differs, differs, Score(result.score, now.score), ratio)
 
 
-def same(then: Any, now: Any) -> bool:
+def same(then: object, now: object) -> bool:
     """Whether two fields agree: counts, names and choices exactly, other numbers to twelve digits.
 
     Older results added the agents' returns in whatever order a library took, which may show in the last digit, and

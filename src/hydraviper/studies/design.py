@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from hydraviper.data import Estimate
 from hydraviper.protocols import Game
@@ -23,7 +22,7 @@ class Arm:
     algorithm: str
     train: str = "high"  # level of the training budget: high, mid (half of high) or low
     valid: str = "high"  # level of the validation budget
-    settings: Mapping[str, Any] = field(default_factory=dict)  # what differs from the defaults
+    settings: Mapping[str, object] = field(default_factory=dict)  # what differs from the defaults
     label: str = ""  # its name in tables and figures; default: the algorithm
     group: str = ""  # the series that it belongs to; default: the budget
     refine: float = 0.0  # seconds of direct search over the trees afterwards
@@ -51,7 +50,7 @@ def arms_of(
     algorithms: Iterable[str],
     train: str = "high",
     valid: str = "high",
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     group: str = "",
 ) -> tuple[Arm, ...]:
     """An arm for each algorithm; HYDRAVIPER has two, with the paper's selection and with ours."""
@@ -70,7 +69,7 @@ def titled(game: str, expert: str) -> str:
     return game if BETTER_EXPERTS.get(game) == (expert,) else f"{game}, {expert} expert"
 
 
-def settings_of(arm: Arm, game: Game, there: Mapping[str, Any]) -> Settings:
+def settings_of(arm: Arm, game: Game, there: Mapping[str, object]) -> Settings:
     """The game's own budgets at the arm's levels, what the study changes `there`, and what the arm changes."""
     changes = {"features": "plain", **there, **arm.settings}  # plain: as in the paper, whatever suits the game
     settings = settings_for(game.recommended, train=arm.train, valid=arm.valid, **changes)

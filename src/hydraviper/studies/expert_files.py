@@ -47,10 +47,16 @@ def read(files: Iterable[Path]) -> ExpertFiles:
 
 def find(game: Game, name: str | None, files: ExpertFiles) -> AnyExpert:
     """The expert of that name for a game: the one that was passed, else the one that ships; without a name, any."""
+    place = passed(game, name, files)
+    return store.shipped(game, None if name == UNNAMED else name) if place is None else expert_named(game, place)
+
+
+def passed(game: Game, name: str | None, files: ExpertFiles) -> Path | str | None:
+    """Where the expert of that name lies, if one was passed for the game."""
     for title in (catalogue.title(game), catalogue.without_options(game.name, game.parameters)):
-        passed = [place for (whose, expert), place in files.items() if whose == title and name in (None, expert)]
-        if len(passed) > 1:
-            raise InputError(f"{passed[0]} and {passed[1]} are both experts for {title}: pass one of them.")
-        if passed:
-            return expert_named(game, passed[0])
-    return store.shipped(game, None if name == UNNAMED else name)
+        places = [place for (whose, expert), place in files.items() if whose == title and name in (None, expert)]
+        if len(places) > 1:
+            raise InputError(f"{places[0]} and {places[1]} are both experts for {title}: pass one of them.")
+        if places:
+            return places[0]
+    return None

@@ -100,7 +100,7 @@ def read(path: Path) -> tuple[Study, ExpertFiles]:
     return study, files
 
 
-def _document(path: Path) -> dict[str, Any]:
+def _document(path: Path) -> dict[str, object]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -114,7 +114,7 @@ def _document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _arm(path: Path, table: Mapping[str, Any]) -> Arm:
+def _arm(path: Path, table: Mapping[str, object]) -> Arm:
     own = {key: value for key, value in table.items() if key not in SETTINGS}
     arm = _converted(path, own, _ArmTable)
     if arm.algorithm not in VARIANTS:
@@ -131,7 +131,7 @@ def _arm(path: Path, table: Mapping[str, Any]) -> Arm:
     return Arm(arm.algorithm, train, valid or train, settings, arm.name, arm.group, arm.refine, arm.refine_rollouts)
 
 
-def _converted(path: Path, values: Mapping[str, Any], kind: Any) -> Any:
+def _converted(path: Path, values: Mapping[str, object], kind: object) -> Any:
     """Values as a record; refuses what it does not know, and values of the wrong kind."""
     try:
         return msgspec.convert(dict(values), kind)

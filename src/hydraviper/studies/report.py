@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -82,7 +81,7 @@ class Report:
             path.write_bytes(content)
         return list(files)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """What `--json` says of it."""
         answers = [{**asdict(finding), "sentence": finding.sentence} for finding in self.findings]
         return {"rows": msgspec.to_builtins(self.records), "answers": answers}

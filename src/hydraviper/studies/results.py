@@ -6,7 +6,7 @@
 import fcntl
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -134,7 +134,7 @@ def _content(path: Path) -> bytes:
         raise InputError(f"{path} cannot be read ({error.strerror}): remove it to run its cells again.") from None
 
 
-def write(folder: Path, cell: Cell, document: dict[str, Any]) -> Result:
+def write(folder: Path, cell: Cell, document: Mapping[str, Any]) -> Result:
     """Add a finished cell, without what is large in its summary and read by no report."""
     summary = {name: value for name, value in document["summary"].items() if name not in LEFT_OUT}
     text = json.dumps({**document, "summary": summary})

@@ -4,6 +4,7 @@ A cell's result is written whole by the process that ran it, so a study may be k
 Several processes may work in one folder, also from several machines: each takes the next cell that no other has. Where
 rollouts are dear, a cell that was under way goes on from its journal, and cells of a game share one for what all of
 them play: the expert and the yardsticks on the unseen episodes. Unless runtime is measured, cells of one seed also take
+from collections.abc import Mapping, Mapping
 from one another what they have in common: cells that differ in their selection train the same trees.
 """
 
@@ -13,7 +14,7 @@ import platform
 import shutil
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,7 +118,7 @@ def _run_in_processes(
         pool.run(jobs, done, lost)
 
 
-def _attempts(steps: Any) -> Callable[[Job], Attempt]:
+def _attempts(steps: object) -> Callable[[Job], Attempt]:
     """What a process of the pool does with jobs; nobody watches its steps."""
     return _attempt
 
@@ -206,7 +207,7 @@ def _scratch(job: Job) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def _distill(folder: Path, job: Job, game: Game, expert: AnyExpert, engine: PieceEngine) -> dict[str, Any]:
+def _distill(folder: Path, job: Job, game: Game, expert: AnyExpert, engine: PieceEngine) -> dict[str, object]:
     """Distil into a run's folder; returns what `hydraviper distill --json` prints."""
     cell = job.cell
     plan = runs.Plan(game, expert, VARIANTS[cell.algorithm], cell.settings)
@@ -217,7 +218,7 @@ def _distill(folder: Path, job: Job, game: Game, expert: AnyExpert, engine: Piec
         folder,
         engine,
         episodes=cell.episodes,
-        command=cell.command,
+        command=cell.command(expert_files.passed(game, cell.expert.name, job.files)),
         references=references,
         shared=shared if job.shares else None,
         pictures=False,
@@ -226,8 +227,8 @@ def _distill(folder: Path, job: Job, game: Game, expert: AnyExpert, engine: Piec
 
 
 def _refine(
-    folder: Path, job: Job, game: Game, expert: AnyExpert, engine: PieceEngine, summary: dict[str, Any]
-) -> dict[str, Any]:
+    folder: Path, job: Job, game: Game, expert: AnyExpert, engine: PieceEngine, summary: Mapping[str, Any]
+) -> dict[str, object]:
     """Search for better trees; the score is theirs, and the search's seconds are counted."""
     cell, dear = job.cell, not offers(game).compiled
     students = file.load(folder).students(game)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from hydraviper.games import catalogue
 from hydraviper.studies import tables
@@ -31,7 +30,7 @@ class Study:
     # what such a name means, if it is no game of the catalogue or not as by default
     specs: Mapping[str, str] = field(default_factory=lambda: SPECS)
     identities: Mapping[str, GameName] = field(default_factory=dict)  # of games that only whoever made them knows whole
-    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by game, what differs from the defaults
+    settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by game: what is not as by default
     # By game, the names of its experts; a game without one is distilled from whichever expert ships.
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: PAPER_EXPERTS)
     reference: str = OURS  # the arm that others of its group and budget are compared with on common seeds

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -60,8 +59,16 @@ class _Rows:
                     yield feature, np.float32(threshold), below
 
 
+@dataclass
+class Memory:
+    """What is kept between the trees of one agent: the questions, and how many rows they were found on."""
+
+    rows: int = 0
+    ahead: Ahead | None = None
+
+
 def grow_ahead(
-    memory: dict[str, Any],
+    memory: Memory,
     bins: Bins,
     plain: int,
     actions: np.ndarray,
@@ -74,10 +81,10 @@ def grow_ahead(
 
     The `memory` of one agent, at first empty, keeps the questions until there are many more rows.
     """
-    if len(bins) >= GROWN * memory.get("rows", 0):
-        memory["rows"], memory["ahead"] = len(bins), look(bins, plain, actions, weights, count, depth, draws)
+    if len(bins) >= GROWN * memory.rows:
+        memory.rows, memory.ahead = len(bins), look(bins, plain, actions, weights, count, depth, draws)
     tree = cart.grow(bins, actions, weights, count, depth)
-    ahead = grow_behind(memory["ahead"], bins, actions, weights, count, depth)
+    ahead = grow_behind(memory.ahead, bins, actions, weights, count, depth)
     return ahead if ahead.fidelity > tree.fidelity else tree
 
 

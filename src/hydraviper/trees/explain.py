@@ -1,7 +1,6 @@
 """Why a tree answers as it does: the path, the data at the leaf, and the smallest changes of the answer, in words."""
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -69,7 +68,7 @@ class Explanation:
     changes: tuple[Change, ...]  # one per plain feature that can change the answer alone, the smallest first
     unsettled: tuple[Unsettled, ...] = ()  # features that may be able to
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values by name."""
         changes = [{**asdict(change), "amount": change.amount} for change in self.changes]
         data = {"reached": self.reached, "share": _finite(self.share), "expert_agrees": _finite(self.agreement)}

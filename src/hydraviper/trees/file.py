@@ -30,7 +30,7 @@ class TreesFile:
     """The trees of a run, with what is needed to read, check and play them."""
 
     game: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     agents: tuple[Agent, ...]  # the distilled ones
     trees: tuple[Tree, ...]  # one per agent
     made: Mapping[str, Any]  # algorithm, settings, expert's hash, version
@@ -58,9 +58,9 @@ class TreesFile:
         """The index of an agent's tree."""
         return place_of(agent, [one.name for one in self.agents], "there is no tree for")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The document."""
-        return {
+        document: dict[str, object] = {
             "format": FORMAT,
             "game": {"name": self.game, "parameters": dict(self.parameters)},
             "agents": [
@@ -75,13 +75,14 @@ class TreesFile:
             ],
             "made": dict(self.made),
             "score": None if self.score is None else to_json(self.score),
-        } | ({"edits": [to_json(edit) for edit in self.edits]} if self.edits else {})
+        }
+        return document | ({"edits": [to_json(edit) for edit in self.edits]} if self.edits else {})
 
     def _repr_html_(self) -> str | None:
         """What notebooks show: every tree as a drawing, with zoom and paths that light up."""
         return html_of(self)
 
-    def _values_to_json(self, agent: Agent) -> dict[str, Any]:
+    def _values_to_json(self, agent: Agent) -> dict[str, object]:
         if not agent.values or not self.tells_values:
             return {}
         told = [{name: value for name, value in vars(one).items() if value != _PLAIN[name]} for one in agent.values]
@@ -171,7 +172,7 @@ def load(path: Path | str) -> TreesFile:
         raise InputError(f"{path}: {error}") from None
 
 
-def _check_texts(value: Any, depth: int = 0) -> None:
+def _check_texts(value: object, depth: int = 0) -> None:
     """Refuse control characters and lone surrogates in any text of a document."""
     if depth > DEEPEST:
         raise InputError(f"it nests deeper than {DEEPEST} levels: make the trees again.")
@@ -198,7 +199,7 @@ def _learner_beside(path: Path) -> str | None:
     return learner if learner in ("forest", "mixture") else None
 
 
-def schema() -> dict[str, Any]:
+def schema() -> dict[str, object]:
     """The JSON schema of trees.json."""
     return json.loads((resources.files("hydraviper.trees") / "schema.json").read_text())
 
@@ -209,7 +210,7 @@ def _validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(schema())
 
 
-def _read(document: dict[str, Any]) -> TreesFile:
+def _read(document: Mapping[str, Any]) -> TreesFile:
     entries, score = document["agents"], document.get("score")
     return TreesFile(
         game=document["game"]["name"],

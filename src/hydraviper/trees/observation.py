@@ -40,12 +40,12 @@ def read_observation(text: str, agent: Agent) -> np.ndarray:
     raise InputError(f"the observation has {len(rows)} lines: write one, or one of names and one of numbers.")
 
 
-def from_values(values: Mapping[str, Any] | Sequence[Any], agent: Agent) -> np.ndarray:
+def from_values(values: Mapping[str, object] | Sequence[object], agent: Agent) -> np.ndarray:
     """The features [F] in the agent's order, from values by feature names or in that order."""
     return _from_names(values, agent) if isinstance(values, Mapping) else _from_list(values, agent)
 
 
-def _from_names(values: Mapping[str, Any], agent: Agent) -> np.ndarray:
+def _from_names(values: Mapping[str, object], agent: Agent) -> np.ndarray:
     for name in values:
         place_of(name, agent.features, f"{agent.name} has no feature")
     missing = [name for name in agent.features if name not in values]

@@ -90,7 +90,7 @@ def from_scikit_learn(model: Any, action_count: int | None = None) -> tuple[Any,
     return feature, threshold, source.children_left, source.children_right, action, counts, derived
 
 
-def is_tree(model: Any) -> bool:
+def is_tree(model: object) -> bool:
     """Tell whether a fitted model is a decision tree that classifies, with nodes as scikit-learn keeps them."""
     return hasattr(getattr(model, "tree_", None), "children_left") and hasattr(model, "classes_")
 

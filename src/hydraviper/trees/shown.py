@@ -6,7 +6,7 @@ from typing import Any
 drawers: dict[type, Callable[[Any], str]] = {}
 
 
-def html_of(value: Any) -> str | None:
+def html_of(value: object) -> str | None:
     """The drawing of a value as HTML; None, and notebooks show its text, where nothing has been lent."""
     draw = drawers.get(type(value))
     return None if draw is None else draw(value)

@@ -125,7 +125,7 @@ class Tree:
         return to_scikit_learn(self, agent)
 
     @staticmethod
-    def from_sklearn(model: Any, actions: int | None = None) -> Tree:
+    def from_sklearn(model: object, actions: int | None = None) -> Tree:
         """The tree of a fitted `DecisionTreeClassifier`, whose classes are numbers of actions.
 
         `actions` is how many actions there are; default: up to the highest class. Also takes what `to_sklearn` made.
@@ -138,7 +138,7 @@ class Tree:
         """What notebooks show: the drawing, with zoom and paths that light up; names are known to its run alone."""
         return html_of(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, list[Any]]:
         """Plain columns, for `trees.json`."""
         return {
             "feature": self.feature.tolist(),
@@ -151,7 +151,7 @@ class Tree:
         } | ({"derived": [_derived_to_json(feature) for feature in self.derived]} if self.derived else {})
 
     @staticmethod
-    def from_json(columns: Mapping[str, Any]) -> Tree:
+    def from_json(columns: Mapping[str, object]) -> Tree:
         """The tree that `to_json` wrote."""
         kinds = {"feature": int, "threshold": np.float32, "left": int, "right": int, "action": int, "counts": float}
         try:
@@ -167,13 +167,13 @@ class Tree:
         return Tree(**arrays, derived=from_json(tuple[Derived, ...], columns.get("derived", ()), "a tree"))
 
 
-def _derived_to_json(feature: Derived) -> dict[str, Any]:
+def _derived_to_json(feature: Derived) -> dict[str, object]:
     """A derived feature without what it does not have."""
     terms = [
         {key: value for key, value in to_json(term).items() if key != "number" or term.kind == "number"}
         for term in feature.terms
     ]
-    return {"name": feature.name, "terms": terms} | ({"formula": feature.formula} if feature.formula else {})
+    return {"name": feature.name, "terms": terms, **({"formula": feature.formula} if feature.formula else {})}
 
 
 def in_preorder(

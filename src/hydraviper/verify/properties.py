@@ -98,14 +98,14 @@ def read(text: str, where: str) -> Properties:
         raise InputError(f"{where}: {error}") from None
 
 
-def _tables(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+def _tables(document: Mapping[str, object], key: str) -> list[dict[str, object]]:
     tables = document.get(key, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InputError(f"write [[{key}]] above each {key}.")
     return tables
 
 
-def _property(table: Mapping[str, Any], number: int) -> Property:
+def _property(table: Mapping[str, object], number: int) -> Property:
     where = f"property {table['name']!r}" if isinstance(table.get("name"), str) else f"property {number}"
     _check_keys(table, _PROPERTY_KEYS + _CLAUSE_KEYS, where)
     name = _typed(table, "name", str, where)
@@ -142,7 +142,7 @@ def _property(table: Mapping[str, Any], number: int) -> Property:
     return one
 
 
-def _check_joint(one: Property, table: Mapping[str, Any], limits_shape: bool, where: str) -> None:
+def _check_joint(one: Property, table: Mapping[str, object], limits_shape: bool, where: str) -> None:
     """Refuse what makes no sense in a property about several agents together."""
     if len(set(one.agents)) != len(one.agents):
         raise InputError(f"{where} names an agent twice in agents: name each once.")
@@ -157,7 +157,7 @@ def _check_joint(one: Property, table: Mapping[str, Any], limits_shape: bool, wh
             raise InputError(f"{where}: with agents, write actions by agent, like never = {{ agent-0 = 'right' }}.")
 
 
-def _clause(table: Mapping[str, Any], where: str) -> Clause:
+def _clause(table: Mapping[str, object], where: str) -> Clause:
     _check_keys(table, _CLAUSE_KEYS, where)
     if sum(key in table for key in ("action", "never", "serves")) != 1:
         raise InputError(f"{where}: a rule needs one of action (must be), never (must not be) and serves.")
@@ -167,15 +167,16 @@ def _clause(table: Mapping[str, Any], where: str) -> Clause:
     )
 
 
-def _actions(table: Mapping[str, Any], key: str, where: str) -> Texts | dict[str, Texts] | None:
+def _actions(table: Mapping[str, object], key: str, where: str) -> Texts | dict[str, Texts] | None:
     if key not in table:
         return None
-    if isinstance(table[key], dict):
-        return {agent: _texts(table[key], agent, where) for agent in table[key]}
+    value = table[key]
+    if isinstance(value, dict):
+        return {agent: _texts(value, agent, where) for agent in value}
     return _texts(table, key, where)
 
 
-def _domain(table: Mapping[str, Any]) -> Domain:
+def _domain(table: Mapping[str, object]) -> Domain:
     where = "a domain"
     _check_keys(table, ("agent", "features", "values", "least", "most"), where)
     values = _typed(table, "values", str, where, "real")
@@ -186,7 +187,7 @@ def _domain(table: Mapping[str, Any]) -> Domain:
     return Domain(features, values, least, most, _texts(table, "agent", where, ("*",)))
 
 
-def _limit(table: Mapping[str, Any], key: str, where: str) -> float | None:
+def _limit(table: Mapping[str, object], key: str, where: str) -> float | None:
     if key not in table:
         return None
     value = _typed(table, key, (int, float), where)
@@ -195,7 +196,7 @@ def _limit(table: Mapping[str, Any], key: str, where: str) -> float | None:
     return float(value)
 
 
-def _fact(table: Mapping[str, Any]) -> Fact:
+def _fact(table: Mapping[str, object]) -> Fact:
     where = "a fact"
     _check_keys(table, ("for_each", "agent", "holds", "either"), where)
     if ("holds" in table) == ("either" in table):
@@ -209,7 +210,7 @@ def _fact(table: Mapping[str, Any]) -> Fact:
     return Fact(either, _texts(table, "agent", where, ("*",)), _for_each(table, where))
 
 
-def _for_each(table: Mapping[str, Any], where: str) -> dict[str, Each]:
+def _for_each(table: Mapping[str, object], where: str) -> dict[str, Each]:
     variables = {}
     for name, value in _typed(table, "for_each", dict, where, {}).items():
         if isinstance(value, dict) and len(value) == 1 and next(iter(value)) in ("feature", "agent"):
@@ -227,7 +228,7 @@ def _for_each(table: Mapping[str, Any], where: str) -> dict[str, Each]:
     return variables
 
 
-def _texts(table: Mapping[str, Any], key: str, where: str, default: Texts = ()) -> Texts:
+def _texts(table: Mapping[str, object], key: str, where: str, default: Texts = ()) -> Texts:
     value = table.get(key, list(default))
     value = [value] if isinstance(value, str) else value
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
@@ -235,7 +236,7 @@ def _texts(table: Mapping[str, Any], key: str, where: str, default: Texts = ()) 
     return tuple(value)
 
 
-def _at_least(table: Mapping[str, Any], key: str, where: str, least: int) -> int | None:
+def _at_least(table: Mapping[str, object], key: str, where: str, least: int) -> int | None:
     if key not in table:
         return None
     value = _typed(table, key, int, where)
@@ -244,7 +245,7 @@ def _at_least(table: Mapping[str, Any], key: str, where: str, least: int) -> int
     return value
 
 
-def _typed(table: Mapping[str, Any], key: str, kind: Any, where: str, default: Any = None) -> Any:
+def _typed(table: Mapping[str, object], key: str, kind: Any, where: str, default: Any = None) -> Any:
     value = table.get(key, default)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         names = {str: "text", int: "a whole number", bool: "true or false", dict: "a table"}
@@ -254,7 +255,7 @@ def _typed(table: Mapping[str, Any], key: str, kind: Any, where: str, default: A
     return value
 
 
-def _check_keys(table: Mapping[str, Any], allowed: Texts, where: str) -> None:
+def _check_keys(table: Mapping[str, object], allowed: Texts, where: str) -> None:
     for key in table:
         if key not in allowed:
             raise InputError(f"{where} has no {key!r}: {nearest(key, allowed)}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -18,6 +18,14 @@ from hydraviper.verify.prover.proof import keeps_for_certain, shape_violations
 _ROUNDS = 30
 
 
+class Told(TypedDict):
+    """How much was changed, with agents' names; see `Repair`."""
+
+    changed: dict[str, float]
+    nodes: dict[str, tuple[int, int]]
+    smallest: bool
+
+
 @dataclass(frozen=True)
 class Repair:
     """Repaired trees, and how much was changed."""
@@ -27,12 +35,12 @@ class Repair:
     nodes: Mapping[int, tuple[int, int]]  # agent -> nodes before and after
     smallest: bool  # whether provably no trees with the properties change the action at fewer observations
 
-    def to_json(self, obligations: Obligations) -> dict[str, Any]:
+    def to_json(self, obligations: Obligations) -> Told:
         """Plain values by agent."""
         agents = obligations.scene.agents
         return {
             "changed": {agents[i].name: share for i, share in self.changed.items()},
-            "nodes": {agents[i].name: list(pair) for i, pair in self.nodes.items()},
+            "nodes": {agents[i].name: pair for i, pair in self.nodes.items()},
             "smallest": self.smallest,
         }
 

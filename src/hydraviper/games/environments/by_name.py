@@ -21,7 +21,7 @@ INSTALL = "pip install 'hydraviper[games]'"
 DRAWN = {"render_mode": "rgb_array"}
 
 
-def gymnasium(id: str, **parameters: Any) -> Game:
+def gymnasium(id: str, **parameters: object) -> Game:
     """An environment that is registered with Gymnasium."""
     options, own = divided(parameters)
     make = partial(registered, id, options.steps)
@@ -29,7 +29,7 @@ def gymnasium(id: str, **parameters: Any) -> Game:
     return GymnasiumGame(source, options)
 
 
-def registered(id: str, steps: int | None, own: Mapping[str, Any]) -> Any:
+def registered(id: str, steps: int | None, own: Mapping[str, object]) -> Any:
     """A new instance of an environment that is registered with Gymnasium."""
     gym = package("gymnasium", f"gymnasium:{id}")
     limit = {} if steps is None else {"max_episode_steps": steps}
@@ -45,7 +45,7 @@ def registered(id: str, steps: int | None, own: Mapping[str, Any]) -> Any:
         raise _refused(f"gymnasium:{id}", own, error) from None
 
 
-def pettingzoo(module: str, **parameters: Any) -> Game:
+def pettingzoo(module: str, **parameters: object) -> Game:
     """An environment of a module with PettingZoo's interfaces, or of PettingZoo's registry (classic/tictactoe-v3)."""
     options, own = divided(parameters)
     make = partial(_of_pettingzoo, module)
@@ -53,7 +53,7 @@ def pettingzoo(module: str, **parameters: Any) -> Game:
     return PettingZooGame(source, options)
 
 
-def _of_pettingzoo(name: str, own: Mapping[str, Any]) -> Any:
+def _of_pettingzoo(name: str, own: Mapping[str, object]) -> Any:
     full = f"pettingzoo:{name}"
     library = package("pettingzoo", full)
     with warnings.catch_warnings():
@@ -97,12 +97,12 @@ def parallel(env: Any, name: str) -> Any:
 # ---------------------------------------------------------------------------------------- a user's own code
 
 
-def python(callable: str, **parameters: Any) -> Game:
+def python(callable: str, **parameters: object) -> Game:
     """What a function or class of a user makes: a game, or an environment of Gymnasium or PettingZoo."""
     return made_by(f"python:{callable}", callable_named(callable), parameters)
 
 
-def made_by(name: str, make: Callable[..., Any], parameters: Mapping[str, Any]) -> Game:
+def made_by(name: str, make: Callable[..., Any], parameters: Mapping[str, object]) -> Game:
     """The game that a callable makes, under a name; what the callable does not ask for are options of environments."""
     known, takes_all = accepted(make)
     own = {key.removeprefix(OWN): value for key, value in parameters.items() if key in known or key.startswith(OWN)}
@@ -119,7 +119,7 @@ def made_by(name: str, make: Callable[..., Any], parameters: Mapping[str, Any]) 
     draws = "render_mode" in known or takes_all
     render = partial(called, make, name, {**own, **DRAWN}) if draws else None
     source = Source(name, dict(parameters), partial(called, make, name, own), render)
-    return kind_of(first, name)(source, EnvironmentOptions(**rest))
+    return kind_of(first, name)(source, EnvironmentOptions.of(rest))
 
 
 def accepted(make: Callable[..., Any]) -> tuple[list[str], bool]:
@@ -133,7 +133,7 @@ def accepted(make: Callable[..., Any]) -> tuple[list[str], bool]:
     return names, any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def called(make: Callable[..., Any], name: str, own: Mapping[str, Any]) -> Any:
+def called(make: Callable[..., Any], name: str, own: Mapping[str, object]) -> Any:
     """What a user's callable makes, with PettingZoo's parallel interface if it is one of theirs."""
     try:
         made = make(**own)
@@ -142,7 +142,7 @@ def called(make: Callable[..., Any], name: str, own: Mapping[str, Any]) -> Any:
     return parallel(made, name)
 
 
-def kind_of(env: Any, name: str) -> type[Environments]:
+def kind_of(env: object, name: str) -> type[Environments]:
     """Which kind of environment something is."""
     if callable(getattr(env, "step", None)) and callable(getattr(env, "reset", None)):
         if callable(getattr(env, "observation_space", None)):
@@ -162,7 +162,7 @@ def package(name: str, wanted_by: str) -> Any:
     return module_named(name, wanted_by)
 
 
-def _refused(name: str, own: Mapping[str, Any], error: BaseException) -> InputError:
+def _refused(name: str, own: Mapping[str, object], error: BaseException) -> InputError:
     given = ", ".join(f"{key}={value!r}" for key, value in own.items()) or "no parameters"
     return InputError(f"{name} cannot be made with {given} ({first_line(error)}): check its parameters.")
 

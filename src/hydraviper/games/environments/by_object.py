@@ -18,7 +18,7 @@ from hydraviper.games.environments.repeats import check_repeats
 from hydraviper.protocols import Game
 
 
-def from_gymnasium(env: Any, **options: Any) -> Game:
+def from_gymnasium(env: object, **options: object) -> Game:
     """A game of a Gymnasium environment, or of a function that makes one; options as in `gymnasium:ID,name=value`.
 
     steps: the longest episode; names: a file of names; discrete: number or flags; instances: how many one process
@@ -28,7 +28,7 @@ def from_gymnasium(env: Any, **options: Any) -> Game:
     return _adapted(env, GymnasiumGame, options)
 
 
-def from_pettingzoo(env: Any, **options: Any) -> Game:
+def from_pettingzoo(env: object, **options: object) -> Game:
     """A game of a PettingZoo environment (parallel or AEC), or of a function that makes one.
 
     Options as in `pettingzoo:MODULE,name=value`. distil: who gets trees; score: mean, total, penalty or lead; and
@@ -37,10 +37,10 @@ def from_pettingzoo(env: Any, **options: Any) -> Game:
     return _adapted(env, PettingZooGame, options)
 
 
-def _adapted(env: Any, kind: type[Environments], options: Mapping[str, Any]) -> Game:
+def _adapted(env: Any, kind: type[Environments], options: Mapping[str, object]) -> Game:
     if unknown := [name for name in options if name not in NAMES]:
         raise InputError(f"there is no option {unknown[0]!r}: choose among {', '.join(NAMES)}.")
-    chosen = EnvironmentOptions(**options)
+    chosen = EnvironmentOptions.of(options)
     is_object = hasattr(env, "step") and not isinstance(env, type)
     if not is_object and not callable(env):
         raise InputError(f"{env!r} is no environment and makes none: pass an environment or a function.")
@@ -62,12 +62,12 @@ def _game_of_factory(make: Callable[[], Any], options: EnvironmentOptions) -> En
     return kind_of(first, name)(Source(name, options.changed(), partial(called, make, name, {}), render), options)
 
 
-def _game(env: Any, options: EnvironmentOptions) -> Environments:
+def _game(env: object, options: EnvironmentOptions) -> Environments:
     """A game of instances like a user's object."""
     return _registered(env, options) or _copied(env, options)
 
 
-def _registered(env: Any, options: EnvironmentOptions) -> Environments | None:
+def _registered(env: object, options: EnvironmentOptions) -> Environments | None:
     """A game of an environment that Gymnasium has made, without wrappers of the user's own: it has a name."""
     spec: Any = getattr(env, "spec", None)
     if not hasattr(spec, "id") or getattr(spec, "additional_wrappers", ()):
@@ -83,7 +83,7 @@ def _registered(env: Any, options: EnvironmentOptions) -> Environments | None:
     return GymnasiumGame(source, options)
 
 
-def _copied(env: Any, options: EnvironmentOptions) -> Environments:
+def _copied(env: object, options: EnvironmentOptions) -> Environments:
     """A game of copies of an object, which itself is left alone."""
     inner = getattr(env, "unwrapped", env)
     name = str((getattr(env, "metadata", None) or {}).get("name") or type(inner).__name__)
@@ -101,7 +101,7 @@ def _copied(env: Any, options: EnvironmentOptions) -> Environments:
     return kind_of(converted, name)(Source(name, options.changed(), make, render, again), options)
 
 
-def _can_be_sent(env: Any) -> bool:
+def _can_be_sent(env: object) -> bool:
     """Whether an environment can be sent to another process; a script's own classes would run the script again."""
     if type(getattr(env, "unwrapped", env)).__module__ == "__main__":
         return False

@@ -26,7 +26,7 @@ class Choices:
     sizes: tuple[int, ...]  # the values of every choice, [K]
 
     @staticmethod
-    def of(whose: str, space: Any) -> Choices:
+    def of(whose: str, space: object) -> Choices:
         """The actions of a space; several small choices become one."""
         from gymnasium import spaces
 
@@ -55,7 +55,7 @@ class Choices:
         return np.asarray(np.ravel_multi_index(tuple(rows.T), self.sizes), np.int64)
 
 
-def _no_choices(whose: str, space: Any) -> str:
+def _no_choices(whose: str, space: object) -> str:
     from gymnasium import spaces
 
     if not isinstance(space, spaces.Box):

@@ -33,7 +33,7 @@ class Source:
     """Where the instances of an environment come from."""
 
     name: str  # of the game
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     make: Callable[[], Any]  # a new instance
     render: Callable[[], Any] | None = None  # a new instance that can be drawn
     again: Callable[[], Game] | None = None  # see `Offers.again`
@@ -74,21 +74,21 @@ class Environments(ABC):
     # ------------------------------------------------------------------------------------- what a kind must know
 
     @abstractmethod
-    def _agents(self, instance: Any) -> list[str]:
+    def _agents(self, instance: object) -> list[str]:
         """The environment's own names of all agents that there can be."""
 
     @abstractmethod
-    def _observation_space(self, instance: Any, name: str) -> Any: ...
+    def _observation_space(self, instance: object, name: str) -> Any: ...
 
     @abstractmethod
-    def _action_space(self, instance: Any, name: str) -> Any: ...
+    def _action_space(self, instance: object, name: str) -> Any: ...
 
     @abstractmethod
-    def _first_infos(self, instance: Any) -> Mapping[str, Any]:
+    def _first_infos(self, instance: object) -> Mapping[str, object]:
         """Start an episode; the infos of its agents by their names."""
 
     @abstractmethod
-    def _limit(self, instance: Any) -> int | None:
+    def _limit(self, instance: object) -> int | None:
         """The environment's own time limit, in steps, if it names one."""
 
     def _usual(self) -> str | None:

@@ -15,7 +15,7 @@ from hydraviper.games.environments.game import Environments
 class GymnasiumGame(Environments):
     """One agent in instances of a Gymnasium environment."""
 
-    def _agents(self, instance: Any) -> list[str]:
+    def _agents(self, instance: object) -> list[str]:
         return ["agent"]
 
     def _observation_space(self, instance: Any, name: str) -> Any:
@@ -24,10 +24,10 @@ class GymnasiumGame(Environments):
     def _action_space(self, instance: Any, name: str) -> Any:
         return instance.action_space
 
-    def _first_infos(self, instance: Any) -> Mapping[str, Any]:
+    def _first_infos(self, instance: Any) -> Mapping[str, object]:
         return {"agent": instance.reset(seed=0)[1]}
 
-    def _limit(self, instance: Any) -> int | None:
+    def _limit(self, instance: object) -> int | None:
         spec = getattr(instance, "spec", None)
         return getattr(spec, "max_episode_steps", None)
 
@@ -54,7 +54,7 @@ class GymnasiumGame(Environments):
 class PettingZooGame(Environments):
     """Agents in instances of a PettingZoo environment with its parallel interface; in some, they take turns."""
 
-    def _agents(self, instance: Any) -> list[str]:
+    def _agents(self, instance: object) -> list[str]:
         names = getattr(instance, "possible_agents", None)
         if not names:
             raise InputError(
@@ -69,16 +69,16 @@ class PettingZooGame(Environments):
     def _action_space(self, instance: Any, name: str) -> Any:
         return instance.action_space(self._keys(instance)[name])
 
-    def _keys(self, instance: Any) -> dict[str, Any]:
+    def _keys(self, instance: Any) -> dict[str, object]:
         return {str(name): name for name in instance.possible_agents}
 
-    def _first_infos(self, instance: Any) -> Mapping[str, Any]:
+    def _first_infos(self, instance: Any) -> Mapping[str, object]:
         self._places = {name: i for i, name in enumerate(instance.possible_agents)}
         # in PettingZoo's conversion of a game whose agents take turns, only one agent's action counts in a step
         self._by_turns = type(instance).__name__ == "turn_based_aec_to_parallel_wrapper"
         return {str(name): info for name, info in (instance.reset(seed=0)[1] or {}).items()}
 
-    def _limit(self, instance: Any) -> int | None:
+    def _limit(self, instance: object) -> int | None:
         limit = getattr(getattr(instance, "unwrapped", instance), "max_cycles", None)
         return limit if isinstance(limit, int) and limit > 0 else None
 
@@ -105,7 +105,7 @@ class PettingZooGame(Environments):
             else:
                 self._let_act(k)
 
-    def _show(self, k: int, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> None:
+    def _show(self, k: int, observations: Mapping[object, object], infos: Mapping[object, object]) -> None:
         for name, observation in observations.items():
             i = self._place(name)
             self._sights[i].write(self._seen[i][k], observation, infos.get(name))
@@ -117,7 +117,7 @@ class PettingZooGame(Environments):
         for name in [instance.aec_env.agent_selection] if self._by_turns else instance.agents:
             row[self._place(name)] = True
 
-    def _place(self, name: Any) -> int:
+    def _place(self, name: object) -> int:
         place = self._places.get(name)
         if place is None:
             raise InputError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from hydraviper.games.environments import particles
 
@@ -55,7 +54,7 @@ GYMNASIUM: dict[str, Known] = {
 }
 
 
-def known(instance: Any) -> Known:
+def known(instance: object) -> Known:
     """What is known of an environment, by the name that it bears; nothing of a stranger."""
     spec = getattr(instance, "spec", None)
     if spec is not None:

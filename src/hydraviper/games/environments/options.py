@@ -40,7 +40,12 @@ class EnvironmentOptions:
             if not isinstance(getattr(self, name), str | None):
                 raise InputError(f"{name} must be a word, not {getattr(self, name)!r}.")
 
-    def changed(self) -> dict[str, Any]:
+    @staticmethod
+    def of(values: Mapping[str, Any]) -> EnvironmentOptions:
+        """The options of these names; a value of the wrong kind is refused."""
+        return EnvironmentOptions(**values)
+
+    def changed(self) -> dict[str, object]:
         """What differs from the defaults, by name."""
         return {name: getattr(self, name) for name in NAMES if getattr(self, name) != getattr(DEFAULTS, name)}
 
@@ -49,13 +54,13 @@ NAMES = tuple(field.name for field in fields(EnvironmentOptions))
 DEFAULTS = EnvironmentOptions()
 
 
-def divided(parameters: Mapping[str, Any]) -> tuple[EnvironmentOptions, dict[str, Any]]:
+def divided(parameters: Mapping[str, object]) -> tuple[EnvironmentOptions, dict[str, object]]:
     """Which of a game's parameters are options, and which the environment's own, by the names that it knows."""
     options = {name: value for name, value in parameters.items() if name in NAMES}
     own = {name.removeprefix(OWN): value for name, value in parameters.items() if name not in NAMES}
-    return EnvironmentOptions(**options), own
+    return EnvironmentOptions.of(options), own
 
 
-def joined(options: EnvironmentOptions, own: Mapping[str, Any]) -> dict[str, Any]:
+def joined(options: EnvironmentOptions, own: Mapping[str, object]) -> dict[str, object]:
     """The parameters that `divided` takes apart."""
     return {**{f"{OWN}{name}" if name in NAMES else name: value for name, value in own.items()}, **options.changed()}

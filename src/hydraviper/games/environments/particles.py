@@ -71,7 +71,7 @@ def _types(world: Any, name: str) -> list[str]:
     return [f"{name} {kind}" for kind in range(len(world.treasure_types))]
 
 
-def _neighbours(world: Any, agent: Any, others: Sequence[Any]) -> list[str]:
+def _neighbours(world: object, agent: object, others: Sequence[object]) -> list[str]:
     """The other agents, the nearest one first: where, how fast, what they take or hold."""
     names: list[str] = []
     for k in range(1, len(others) + 1):

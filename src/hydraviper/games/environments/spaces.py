@@ -78,7 +78,7 @@ class Sight:
     told: bool = False  # whether the mask comes beside the observation, in an info
 
     @staticmethod
-    def of(whose: str, space: Any, discrete: str) -> Sight:
+    def of(whose: str, space: object, discrete: str) -> Sight:
         """The sight of an agent whose observations lie in a space."""
         parts: list[Part] = []
         for path, inner in sorted(_leaves(space, (), whose), key=lambda leaf: leaf[0] == (MASK,)):  # a mask comes last
@@ -92,7 +92,7 @@ class Sight:
             )
         return Sight(whose, space, tuple(parts))
 
-    def with_mask(self, actions: int, info: Any) -> Sight:
+    def with_mask(self, actions: int, info: object) -> Sight:
         """The sight with its mask, if there is one: in the observation, or in the info that came with the first one."""
         inside = next((part.columns for part in self.parts if part.path == (MASK,)), None)
         told = info.get(MASK) if isinstance(info, dict) and inside is None else None
@@ -158,7 +158,7 @@ class Sight:
         return features[:, self.mask] > 0.5
 
 
-def _leaves(space: Any, path: tuple[Any, ...], whose: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _leaves(space: object, path: tuple[object, ...], whose: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
     from gymnasium import spaces
 
     if isinstance(space, spaces.Dict):
@@ -198,7 +198,7 @@ def _part(path: tuple[Any, ...], space: Any, start: int, discrete: str) -> Part:
     return Part(path, slice(start, start + size), tuple(space.shape), np.dtype(space.dtype), domain)
 
 
-def _nested(space: Any, path: tuple[Any, ...], values: Mapping[tuple[Any, ...], np.ndarray]) -> Any:
+def _nested(space: object, path: tuple[object, ...], values: Mapping[tuple[object, ...], np.ndarray]) -> Any:
     from gymnasium import spaces
 
     if isinstance(space, spaces.Dict):

@@ -16,7 +16,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from hydraviper.data import InputError
 from hydraviper.games.environments.known import Known, known
@@ -29,7 +28,7 @@ class Words:
 
     game: str
     file: str | None = None
-    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # group -> features, actions
+    given: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # group -> features, actions
     known: Known = field(default_factory=Known)
     digest: str | None = None  # of the file
     used: set[tuple[str, str, str]] = field(default_factory=set)  # what of the file has been found, see `check`
@@ -72,7 +71,7 @@ class Words:
                         )
 
 
-def words_for(instance: Any, game: str, path: str | None, agents: Sequence[str]) -> Words:
+def words_for(instance: object, game: str, path: str | None, agents: Sequence[str]) -> Words:
     """The words for an environment: those of a file first, then those that are known here."""
     about = known(instance)
     if path is None:
@@ -94,15 +93,15 @@ def _content(path: Path) -> bytes:
         raise InputError(f"the file of names {path} cannot be read ({error.strerror}): pass names=FILE.toml.") from None
 
 
-def _check(path: str, given: Mapping[str, Any], whose: set[str]) -> None:
+def _check(path: str, given: Mapping[str, object], whose: set[str]) -> None:
     """Refuse what is not part of a file of names."""
     for who, parts in given.items():
         if who not in whose:
             raise InputError(f"{path} names things of {who!r}, but there is no such agent: see docs/games.md.")
-        wrong = [part for part in parts if part not in ("features", "actions")] if isinstance(parts, dict) else [who]
-        if wrong:
+        tables = parts if isinstance(parts, dict) else {who: None}
+        if wrong := [part for part in tables if part not in ("features", "actions")]:
             raise InputError(f"{path} says {wrong[0]!r}, but a file of names has features, actions and [agent.NAME].")
-        for part, names in parts.items():
+        for part, names in tables.items():
             texts = names.values() if isinstance(names, dict) else names if isinstance(names, list) else [None]
             if not all(isinstance(text, str) for text in texts):
                 raise InputError(f"{path} must give {part} as a list of names, or as old = new.")

@@ -104,7 +104,7 @@ class Machine:
                 change, nothing = z3.IntVal(timing.longest_change), z3.IntVal(0)
                 yield self._seconds(State(phase, change, nothing, waited, red), possible)
 
-    def _seconds(self, chosen: State, possible: Any) -> Step:
+    def _seconds(self, chosen: State, possible: object) -> Step:
         """The seconds that follow a choice."""
         z3, step, until_green = self.z3, self.timing.step, chosen.until_green
         spared = z3.Int("spared")  # seconds of clearance, because the junction was clear before
@@ -117,7 +117,7 @@ class Machine:
         after = State(chosen.goal, left, chosen.green_for + step - changing, waited, red)
         return Step(z3.And(possible, clears), safe, after)
 
-    def _harmless(self, goal: int, phase: int, waited: Sequence[Any]) -> Any:
+    def _harmless(self, goal: int, phase: int, waited: Sequence[object]) -> Any:
         """Whether all others who wait can still be served in time after a phase."""
         taken = self.timing.step if phase == goal else self.timing.slot
         others = [None if self._served[phase][m] else seconds for m, seconds in enumerate(waited)]
@@ -129,7 +129,7 @@ class Machine:
         longest = (self.z3.And(one > 0, *(one >= seconds for seconds in waited)) for one in own)
         return self.z3.Or(*longest)
 
-    def _in_turn(self, waited: Sequence[Any | None], free: Any) -> Any:
+    def _in_turn(self, waited: Sequence[object | None], free: object) -> Any:
         """Whether one phase after the other, `free` seconds from now, serves all in time, the longest waiting first."""
         z3, timing = self.z3, self.timing
         longest = {}
