@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
 import hydraviper
+from hydraviper.protocols import Graph, Offers
 from hydraviper.refine import nudging
 from hydraviper.refine.experience import Experience
-from hydraviper.refine.records import RefineSettings
+from hydraviper.refine.records import RefineSettings, SearchState
 from hydraviper.refine.search import search_state
 from tests.helpers.slow_world import Slow
 
@@ -33,6 +36,15 @@ def test_one_jam_does_not_decide():
     gains = moves[:, 0] + 0.1 * draws.standard_normal(100)
     gains[7] = 1000 * np.sign(-moves[7, 0])
     assert nudging._direction(moves, gains)[0] > 0.5
+
+
+def test_an_agent_is_judged_by_what_it_and_its_neighbours_earn():
+    chain = SimpleNamespace(offers=Offers(graph=Graph(neighbours=((0, 1), (1, 2), (2, 3)))))
+    gains = np.array([[1.0, 10.0, 100.0, 1000.0]])
+    state = cast("SearchState", SimpleNamespace(game=chain, team=(0, 2)))
+    assert nudging._near(state, gains).tolist() == [[11.0, 1110.0]]
+    alone = cast("SearchState", SimpleNamespace(game=SimpleNamespace(offers=Offers()), team=(0, 2)))
+    assert nudging._near(alone, gains).tolist() == [[1111.0, 1111.0]]
 
 
 @pytest.mark.slow

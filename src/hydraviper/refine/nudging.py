@@ -3,7 +3,8 @@
 Imitation puts a threshold where actions change, not where the score is best. Here all thresholds of all trees are moved
 at once, by random amounts, and the same seed is played with the amounts added and taken away. Half the difference of
 the two scores, times what a threshold was moved by, tells on average which way that threshold should go: each pair of
-episodes tells of all thresholds together.
+episodes tells of all thresholds together. Where a game says who is next to whom, a tree's thresholds are judged by what
+the agent and its neighbours earn: what the others earn is chance to them.
 """
 
 from dataclasses import replace
@@ -11,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from hydraviper.profile import Profile
+from hydraviper.protocols import offers
 from hydraviper.refine.experience import Experience
 from hydraviper.refine.records import SEARCH, SearchState, Trees
 from hydraviper.seeding import Purpose, generator
@@ -39,13 +41,28 @@ def nudged(state: SearchState, trees: Trees, experience: Experience, pairs: int)
         [Profile(state.expert, state.unpack(one)) for one in both],
         [seeds[k // 2 : k // 2 + 1] for k in range(2 * pairs)],
     )
-    scores = np.concatenate([state.sign * state.game.score.of(rollouts.returns) for rollouts in played])
-    direction = _direction(moves, (scores[::2] - scores[1::2]) / 2)
+    returns = (
+        state.sign * np.concatenate([rollouts.returns for rollouts in played]) * np.array(state.game.score.weights)
+    )
+    gains = _near(state, (returns[::2] - returns[1::2]) / 2)
+    direction = np.zeros(len(where[0]))
+    for a in range(len(state.team)):
+        direction[where[0] == a] = _direction(moves[:, where[0] == a], gains[:, a])
     if not direction.any():
         return {}, 2 * pairs
     way = direction / np.abs(direction).max() * width[where]
     named = {f"thresholds moved ({step:g})": state.unpack(_moved(packed, where, step * way)) for step in STEPS}
     return named, 2 * pairs
+
+
+def _near(state: SearchState, gains: np.ndarray) -> np.ndarray:
+    """Per tree what its agent and the agent's neighbours gain, [E, N] -> [E, A]; without neighbours, what all gain."""
+    pairs = offers(state.game).graph.neighbours
+    count = gains.shape[1]
+    near = np.eye(count, dtype=bool) if pairs is not None else np.ones((count, count), bool)
+    for i, j in pairs or ():
+        near[i, j] = near[j, i] = True
+    return np.stack([gains[:, near[i]].sum(axis=1) for i in state.team], axis=1)
 
 
 def _direction(moves: np.ndarray, gains: np.ndarray) -> np.ndarray:
