@@ -1,8 +1,8 @@
 """Who dies on a Ray cluster changes no tree: `python -m benchmarks.kills` kills workers, nodes and drivers in mid-run.
 
-A cluster of two nodes runs on this machine. Each run is distilled on it while somebody is killed, at another moment
-each time, and its trees are compared, bit for bit, with those of the local engine with one and with two workers. A
-driver that was killed is called again and goes on from its journal. What was found is kept after every run in
+A cluster of two nodes runs on this machine (`ray start` twice). Each run is distilled on it while somebody is killed, at
+another moment each time, and its trees are compared, bit for bit, with those of the local engine with one and with two
+workers. A driver that was killed is called again and goes on from its journal. What was found is kept after every run in
 results/scaling/kills.json, so a call that was interrupted goes on. `--overhead` measures instead what Ray costs beside
 the local engine on corridor rollouts, in processor time of all processes involved and by the clock.
 """
@@ -14,13 +14,14 @@ import hashlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,25 +39,68 @@ CORRIDOR, ROLLOUTS, ROUNDS = "cologne-corridor", 8, 3
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
+class Nodes:
+    """A Ray cluster by the command that people use: `ray start` for the head, and once more for a second node."""
+
+    def __init__(self) -> None:
+        """Start the head, with one core."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        port = self.address.rpartition(":")[2]
+        self._head = _start_node("--head", f"--port={port}", "--include-dashboard=false")
+        self._second: subprocess.Popen[str] | None = None
+
+    def complete(self) -> None:
+        """Start the second node, with one core as well, if there is none."""
+        if self._second is None:
+            self._second = _start_node(f"--address={self.address}")
+
+    def strike(self) -> None:
+        """Kill the second node: all of its processes at once."""
+        if self._second is not None:
+            _end_node(self._second, signal.SIGKILL)
+            self._second = None
+
+    def end(self) -> None:
+        """End both nodes."""
+        self.strike()
+        _end_node(self._head, signal.SIGTERM)
+
+
+def _start_node(*options: str) -> subprocess.Popen[str]:
+    """A node that lives as long as this process, or as `_end_node` lets it."""
+    limits = {"RAY_raylet_start_wait_time_s": "600", "RAY_agent_register_timeout_ms": "600000"}  # if it is very busy
+    environment = {**limits, **os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    call = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--num-cpus=1", *options]
+    node = subprocess.Popen(
+        call, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    assert node.stdout is not None
+    said = []
+    for line in node.stdout:
+        said.append(line)
+        if "Ray runtime started" in line:
+            threading.Thread(target=node.stdout.read, daemon=True).start()  # so that it never waits for a reader
+            return node
+    raise SystemExit("ray start failed: " + "".join(said)[-500:])
+
+
+def _end_node(node: subprocess.Popen[str], how: signal.Signals) -> None:
+    for pid in family(node.pid):  # Ray gives some of its processes groups of their own
+        with suppress(ProcessLookupError):
+            os.kill(pid, how)
+    node.wait()
+
+
 @contextmanager
-def two_nodes() -> Iterator[Any]:
+def two_nodes() -> Iterator[Nodes]:
     """A cluster with a core on each of two nodes, ended in the end."""
-    for limit in ("RAY_raylet_start_wait_time_s", "RAY_agent_register_timeout_ms"):
-        os.environ.setdefault(limit, "600" if limit.endswith("_s") else "600000")  # a busy machine starts nodes slowly
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    nodes = Nodes()
     try:
-        yield cluster
+        yield nodes
     finally:
-        cluster.shutdown()
-
-
-def second_node(cluster: Any) -> Any:
-    """The cluster's second node, started if there is none."""
-    others = [node for node in cluster.list_all_nodes() if node is not cluster.head_node]
-    return others[0] if others else cluster.add_node(num_cpus=1)
+        nodes.end()
 
 
 def family(root: int) -> dict[int, tuple[str, float]]:
@@ -114,15 +158,16 @@ def distilled(engine: Any, told: threading.Event | None = None, after: int = 0) 
     return digest(result.profile.students)
 
 
-def struck(cluster: Any, kind: str, after: int) -> dict[str, Any]:
+def struck(cluster: Nodes, kind: str, after: int) -> dict[str, Any]:
     """One run in which a worker or a node dies after so many rollouts."""
-    other, told, killed = second_node(cluster), threading.Event(), []
+    cluster.complete()
+    told, killed = threading.Event(), []
 
     def strike() -> None:
         told.wait()
         if kind == "node":
-            cluster.remove_node(other, allow_graceful=False)
-            killed.append("a raylet")
+            cluster.strike()
+            killed.append("a node")
         elif own := players():
             os.kill(own[after % len(own)], signal.SIGKILL)
             killed.append("a worker")
@@ -136,9 +181,9 @@ def struck(cluster: Any, kind: str, after: int) -> dict[str, Any]:
     return {"trees": trees, "killed": len(killed), "seconds": round(time.perf_counter() - start, 1), "after": after}
 
 
-def driver_struck(cluster: Any, after: int) -> dict[str, Any]:
+def driver_struck(cluster: Nodes, after: int) -> dict[str, Any]:
     """One run whose driver is killed after so many rollouts are in its journal, and called again."""
-    second_node(cluster)
+    cluster.complete()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
