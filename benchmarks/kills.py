@@ -1,10 +1,10 @@
 """Who dies on a Ray cluster changes no tree: `python -m benchmarks.kills` kills workers, nodes and drivers in mid-run.
 
 A cluster of two nodes runs on this machine (`ray start` twice). Each run is distilled on it while somebody is killed,
-at another moment each time, and its trees are compared, bit for bit, with those of the local engine with one and with two
-workers. A driver that was killed is called again and goes on from its journal. What was found is kept after every run
-in results/scaling/kills.json, so a call that was interrupted goes on. `--overhead` measures instead what Ray costs beside
-the local engine on corridor rollouts, in processor time of all processes involved and by the clock.
+at another moment each time, and its trees are compared, bit for bit, with those of the local engine with one and with
+two workers. A driver that was killed is called again and goes on from its journal. What was found is kept after every
+run in results/scaling/kills.json, so a call that was interrupted goes on. `--overhead` measures instead what Ray
+costs beside the local engine on corridor rollouts, in processor time of all processes involved and by the clock.
 """
 
 from __future__ import annotations
