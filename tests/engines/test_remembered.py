@@ -127,6 +127,8 @@ def test_a_killed_run_goes_on_where_it_was(call, monkeypatch):
         kept = len(Journal(journal))
         assert before < kept < needed
         before = kept
+    records = Journal(journal)
+    paid = sum(decode_rollouts(records.read(key))[1] for key in tuple(records.keys()))
     with journal.open("ab") as file:
         file.write(b"ROLL half a record")
     played.clear()
@@ -138,8 +140,7 @@ def test_a_killed_run_goes_on_where_it_was(call, monkeypatch):
     for field in ("score", "expert", "yardsticks", "rollouts", "selection"):
         assert first[field] == second[field]
     assert any(f"took {kept} rollouts from before" in note for note in second["notes"])
-    for step in ("collect", "select", "total"):  # most of it was played before; a busy machine may be slower at times
-        assert second["seconds"][step] > 0.3 * first["seconds"][step]
+    assert second["seconds"]["collect"] + second["seconds"]["select"] >= paid  # by those before it as well
     assert not journal.exists()
 
 

@@ -182,6 +182,7 @@ class Endless(Slow):
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="this system has no /proc to find the children in")
 def test_ctrl_c_and_a_killed_parent_leave_nobody_behind(tmp_path, ending):
     path = tmp_path / "endless.py"
     path.write_text(PROGRAM)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,14 +26,15 @@ def run(navigation, small, tmp_path_factory) -> hydraviper.Run:
     return hydraviper.save_run(result, tmp_path_factory.mktemp("runs") / "first", episodes=20)
 
 
-def test_a_run_tells_how_far_it_is_while_it_lasts(tmp_path):
-    told = []
+def test_a_run_tells_how_far_it_is_while_it_lasts(tmp_path, monkeypatch):
+    told, clock = [], [1000.0]
+    monkeypatch.setattr(following, "time", SimpleNamespace(time=lambda: clock[0]))
     with following.noted(tmp_path, lambda *progress: told.append(progress), episodes=20) as show, held(tmp_path):
         show("students", 2, 10)
         show("students", 3, 10)  # too soon for another note
         note = json.loads((tmp_path / "progress.json").read_text())
         assert (note["pid"], note["step"], note["done"], note["episodes"]) == (os.getpid(), "students", 2, 20)
-        time.sleep(following.EVERY)
+        clock[0] += following.EVERY
         show("students", 4, 10)
         assert json.loads((tmp_path / "progress.json").read_text())["done"] == 4
         assert following.is_running(tmp_path)

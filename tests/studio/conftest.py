@@ -36,13 +36,16 @@ class Studio:
         environment = {**os.environ, "XDG_STATE_HOME": str(self.folder.parent / "state")}
         environment.pop("PYTEST_CURRENT_TEST", None)  # NiceGUI would take it for a test of its own kind
         self.process = subprocess.Popen([*call, "--no-browser"], cwd=self.folder.parent, env=environment)
-        for _ in range(600):
+        deadline = time.monotonic() + PATIENCE / 1000
+        while time.monotonic() < deadline:
             try:
                 urllib.request.urlopen(self.address, timeout=5).read()
                 return
             except OSError:
                 assert self.process.poll() is None, "the studio has ended"
                 time.sleep(0.1)
+        self.process.kill()
+        self.process.wait()
         raise AssertionError("the studio does not answer")
 
     def stop(self) -> None:

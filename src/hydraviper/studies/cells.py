@@ -5,6 +5,7 @@
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -111,7 +112,11 @@ class Cell(Struct, frozen=True):
             for name, value in values.items()
             if value is not None and (name in always or value != default.get(name))
         ]
-        named = [] if expert is None and self.expert.name == "maddpg" else [f"--expert {expert or self.expert.name}"]
+        named = (
+            []
+            if expert is None and self.expert.name == "maddpg"
+            else [f"--expert {shlex.quote(str(expert or self.expert.name))}"]
+        )
         refine = [f"--refine {self.refine:g}"] if self.refine else []
         scaled = [] if self.scale == 1 else [f"# {self.settings.rollouts_per_iteration} rollouts per iteration"]
         if self.refine_rollouts:

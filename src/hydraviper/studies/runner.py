@@ -4,7 +4,6 @@ A cell's result is written whole by the process that ran it, so a study may be k
 Several processes may work in one folder, also from several machines: each takes the next cell that no other has. Where
 rollouts are dear, a cell that was under way goes on from its journal, and cells of a game share one for what all of
 them play: the expert and the yardsticks on the unseen episodes. Unless runtime is measured, cells of one seed also take
-from collections.abc import Mapping, Mapping
 from one another what they have in common: cells that differ in their selection train the same trees.
 """
 

@@ -15,6 +15,7 @@ from hydraviper.runs.alone import alone, has_game, make_game
 from hydraviper.studio.shelf import Shelf
 
 SOON = 0.01  # seconds: what is seen first is sent first
+CONTENT = "content"  # the id of all that is below a page's head
 KEPT = 8  # episodes and the like of a run
 _KNOWN: WeakKeyDictionary[Run, dict[object, object]] = WeakKeyDictionary()
 P = ParamSpec("P")
@@ -31,7 +32,7 @@ def address(name: str, view: str = "trees") -> str:
 def page(title: str, name: str | None = None, view: str | None = None) -> Iterator[None]:
     """A page: its head, and room for what the caller puts there."""
     ui.page_title(f"{title} - hydraviper studio")
-    ui.link("Skip to the content", "#content").classes("skip")
+    ui.link("Skip to the content", f"#{CONTENT}").classes("skip")
     with ui.element("header").classes("top"):
         ui.link("hydraviper studio", "/").style("font-weight: 700; text-decoration: none")
         with ui.element("nav").props('aria-label="Pages"'):
@@ -41,7 +42,7 @@ def page(title: str, name: str | None = None, view: str | None = None) -> Iterat
                 ui.link(words, address(name or "", one)).props('aria-current="page"' if one == view else "")
         ui.element("div").style("flex: 1")
         button("Light / dark", js="studioTurn()")
-    with ui.element("div").props('id=content tabindex="-1"'):  # Quasar's page around it is the landmark `main`
+    with ui.element("div").props(f'id={CONTENT} tabindex="-1"'):  # Quasar's page around it is the landmark `main`
         top = heading(title, 1).props('tabindex="-1"')
         if not ui.context.client.sub_pages_router.is_initial_request:
             top.focus()  # the link that was followed is gone
@@ -151,7 +152,8 @@ async def away(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -
     It goes on if the user leaves the page; then `GoneError` is raised at its end.
     """
     run = next((one for one in arguments if isinstance(one, Run)), None)
-    room = ui.context.slot.parent
+    here = ui.context.slot.parent  # a button, say; it may be drawn anew while its page stays
+    room = next((one for one in here.ancestors(include_self=True) if one.props.get("id") == CONTENT), here)
 
     def act() -> T:
         with nullcontext() if run is None else alone(run):

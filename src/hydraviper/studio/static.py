@@ -26,7 +26,7 @@ def write_copy(folder: Path, out: Path) -> list[Path]:
     for one in found:
         try:
             pages[one.name] = _run_page(one, shelf.open(one.name))
-        except InputError as error:  # under way, stopped, or of a game that cannot be made here
+        except InputError as error:  # under way, or stopped
             problems[one.name] = str(error)
     with new_folder(out, out.parent, out.name) as target:
         contents = {f"{name}.html": text for name, text in pages.items()}

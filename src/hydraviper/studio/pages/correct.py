@@ -15,7 +15,20 @@ from hydraviper.runs.export import FORMATS, export
 from hydraviper.runs.folder import numbered
 from hydraviper.runs.opening import playing
 from hydraviper.runs.refine import refine
-from hydraviper.studio.frame import SOON, Words, address, away, button, line, run_page, safely, tell, text, whole
+from hydraviper.studio.frame import (
+    SOON,
+    GoneError,
+    Words,
+    address,
+    away,
+    button,
+    line,
+    run_page,
+    safely,
+    tell,
+    text,
+    whole,
+)
 from hydraviper.studio.jobs import Counted, Job
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView, tree_of
@@ -164,22 +177,22 @@ class _Correction:
 
     async def apply(self, wish: Wish) -> None:
         """Change the run, or make a new one with the change."""
+        self._check_idle()
         out = None if self.into.value == "here" else self._new("edited")
         done = await self._measured(wish, f"Written to {self.name if out is None else out.name}", out=out)
         if out is not None:
             ui.navigate.to(address(done.path.name, "correct"))
-            return
-        self._again()
 
     async def _measured(
         self, wish: Wish, told: str, *, episodes: int | None = None, out: Path | None = None, dry_run: bool = False
     ) -> Edited:
         """Play both versions; the page tells how far that is, also one that is opened meanwhile."""
+        self._check_idle()
         episodes = edits.usual_episodes(self.run.trees, self.run.game) if episodes is None else episodes
         job, agent = Job("Both versions play the same episodes", 2 * episodes), str(self.agent.value)
 
         def act(run: Run) -> Edited:
-            at_once = run.workers if run.game.width else episodes
+            at_once = run.workers * run.game.width if run.game.width else episodes
             try:
                 with playing(run.game, None, run.workers) as engine:
                     counted = Counted(engine, job, at_once)
@@ -193,9 +206,6 @@ class _Correction:
             job.outcome = f"{told}: {done}"
             return done
 
-        under_way = self.shelf.jobs.get(self.name)
-        if under_way is not None and not under_way.outcome:
-            raise InputError(f"{self.name} is busy: wait until its episodes are played.")
         self.job = self.shelf.jobs[self.name] = job
         self._follow()
         try:
@@ -204,13 +214,22 @@ class _Correction:
             self._follow()
 
     def _follow(self) -> None:
-        """Say how far the work on this run is, now and as long as it goes on; what came of it is said once."""
+        """Say how far the work on this run is, now and as long as it goes on; then show what came of it, once."""
         if self.job is None or self.outcome.is_deleted:
             return
         self.outcome.say(str(self.job))
         self.watch.active = not self.job.outcome
-        if self.job.outcome and self.shelf.jobs.get(self.name) is self.job:
+        if not self.job.outcome:
+            return
+        if self.shelf.jobs.get(self.name) is self.job:
             del self.shelf.jobs[self.name]
+        if self.shelf.known(self.name) is not self.run:
+            self._again()
+
+    def _check_idle(self) -> None:
+        under_way = self.shelf.jobs.get(self.name)
+        if under_way is not None and not under_way.outcome:
+            raise InputError(f"{self.name} is busy: wait until its episodes are played.")
 
     async def undo(self) -> None:
         """Take back the last edit."""
@@ -251,6 +270,8 @@ class _Correction:
     async def _made(self, function: Callable[..., Run], *arguments: object, out: Path) -> None:
         try:
             made = await away(function, *arguments, out=out)
+        except GoneError:
+            raise
         except Exception:
             self.outcome.say("Nothing was made.")
             with suppress(OSError):

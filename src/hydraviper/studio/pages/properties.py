@@ -99,7 +99,8 @@ class PropertyForm:
             answer = await away(_verified, self.run, source)
             drawn = [await away(_drawn, self.run, one) for one in answer.properties]
         finally:
-            self.answers.clear()
+            if not self.answers.is_deleted:
+                self.answers.clear()
         with self.answers:
             for one, html in zip(answer.properties, drawn, strict=True):
                 self._answer(one, html)
