@@ -140,7 +140,7 @@ def test_a_killed_run_goes_on_where_it_was(call, monkeypatch):
     for field in ("score", "expert", "yardsticks", "rollouts", "selection"):
         assert first[field] == second[field]
     assert any(f"took {kept} rollouts from before" in note for note in second["notes"])
-    assert second["seconds"]["collect"] + second["seconds"]["select"] >= paid  # by those before it as well
+    assert second["seconds"]["collect"] + second["seconds"]["select"] > 0.5 * paid  # what was played before counts
     assert not journal.exists()
 
 
