@@ -73,7 +73,7 @@ def run(folder, files, **wanted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["resco", "table1"])
+@pytest.mark.parametrize("name", ["resco", "table1", "signals"])
 def test_a_game_is_known_before_it_is_made(name):
     study = STUDIES[name]
     for title in study.games[:4]:

@@ -25,7 +25,7 @@ from hydraviper.studies.study import Study
 from hydraviper.studies.summaries import BEFORE, Summary
 from hydraviper.studies.tables import Table, jammed, jams_of
 
-QUICK = {f"{name} every 5 s": f"{name}:seconds_per_step=5" for name in (COLOGNE, INGOLSTADT)}
+QUICK = {f"{name} every 5 s": f"{name}:steps=500,seconds_per_step=5" for name in (COLOGNE, INGOLSTADT)}
 FIXED = "fixed time"
 OUTSIDE, WAIT = "vehicles that could not enter", "longest wait, s"
 LONGEST_WAIT = 240.0  # seconds, mean over episodes
