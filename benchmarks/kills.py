@@ -83,7 +83,7 @@ def _start_node(*options: str) -> subprocess.Popen[str]:
         if "Ray runtime started" in line:
             threading.Thread(target=node.stdout.read, daemon=True).start()  # so that it never waits for a reader
             return node
-    raise SystemExit("ray start failed: " + "".join(said)[-500:])
+    raise SystemExit("ray start failed: " + "".join(said)[-2000:])
 
 
 def _end_node(node: subprocess.Popen[str], how: signal.Signals) -> None:
@@ -96,6 +96,7 @@ def _end_node(node: subprocess.Popen[str], how: signal.Signals) -> None:
 @contextmanager
 def two_nodes() -> Iterator[Nodes]:
     """A cluster with a core on each of two nodes, ended in the end."""
+    os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else a token left in the home folder locks the second node out
     nodes = Nodes()
     try:
         yield nodes

@@ -96,6 +96,12 @@ def test_one_sentence_says_what_is_wrong(lines, complaint):
     assert "\n" not in str(caught.value)
 
 
+def test_the_page_s_example_is_read_with_its_comments():
+    text = "# all\nfar = distance([goal])  # how far\n\nfor t*:   # the lines below\n  fast = 2 * [speed]\n"
+    first, second = read(text)
+    assert [[one.name for one in own] for own in (first, second)] == [["far"], ["far", "fast"]]
+
+
 def test_points_are_named_by_their_coordinates():
     agent = Agent("a", ("goal dx", "goal dy", "position x", "position y", "lone dx"), ("stay",))
     assert points_of(agent) == {"goal": (0, 1), "position": (2, 3)}
@@ -128,7 +134,7 @@ def test_words_and_files(tmp_path):
     assert chosen(None) is None
     assert chosen("found") == "found"
     assert chosen(str(file)) == file.read_text()
-    for text, complaint in (("derved", "choose one of plain, derived"), (str(tmp_path), "is unknown")):
+    for text, complaint in (("derved", "choose one of plain, derived"), (str(tmp_path), "there is no file of features")):
         with pytest.raises(InputError, match=complaint):
             chosen(text)
     file.write_text("# nothing\n")

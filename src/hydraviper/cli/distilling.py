@@ -218,4 +218,4 @@ def compare(
         )
     if target is not None:
         comparison.save(result, target, command_line())
-    print(encode(result)) if as_json else out.print(comparison.to_markdown(result, command_line()))
+    print(encode(result)) if as_json else out.print(comparison.to_markdown(result, command_line()), soft_wrap=True)

@@ -94,8 +94,6 @@ def _print_answers(answers: Sequence[PropertyAnswer]) -> None:
     for one in answers:
         table.add_row(one.property, one.answer, str(one.cases), str(one.broken), f"{one.seconds:.2f}")
     out.print(table)
-    if not answers:
-        out.print("There is no property in the file, so nothing was proved: write [[property]] (docs/verify.md).")
     for one in answers:
         if one.answer == NOWHERE:
             out.print(

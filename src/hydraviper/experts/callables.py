@@ -62,7 +62,10 @@ def _choosing(
             raise InputError(f"the function for {name} fails with {what} when it is shown {observation!r}.") from error
         action = np.asarray(answer[0] if isinstance(answer, tuple) else answer)  # SB3's predict adds a state
         try:
-            return int((action if foreign is None else foreign.numbers(i, action[None])).item())
+            number = (action if foreign is None else foreign.numbers(i, action[None])).item()
+            if int(number) != number:
+                raise ValueError("an action is a whole number")
+            return int(number)
         except (TypeError, ValueError, IndexError):
             raise InputError(f"the function for {name} answered {answer!r}, which is no action.") from None
 

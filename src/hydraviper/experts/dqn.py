@@ -235,6 +235,8 @@ class DqnTrainer(Trainer):
 
     def choose(self, checkpoints: list[Checkpoint]) -> tuple[LocalQExpert, float, Mapping[str, object]]:
         """The best of the finalists, on all validation seeds that they played; of equals the later one."""
+        if not checkpoints:
+            raise InputError("too few steps were played to learn from: raise --episodes.")
         latest_first = checkpoints[::-1]
         finalists = sorted(latest_first, key=self.cost)[: self.settings.finalists]
         start, more = self.settings.evaluation_episodes, self.settings.final_episodes

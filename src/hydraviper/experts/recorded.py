@@ -33,6 +33,8 @@ class Records:
 
 def read(path: Path, wanted: Wanted) -> Found:
     """A network that imitates one agent's recorded steps."""
+    if path.suffix == ".npz" and not path.exists():
+        raise InputError(f"there is no file {path}: pass recorded rollouts (docs/experts.md).")
     records = _from_npz(path, wanted) if path.is_file() else _from_minari(path)
     shown, inputs = _inputs(path, wanted, records)
     agent, foreign = wanted.game.agents[wanted.agent], offers(wanted.game).foreign

@@ -64,6 +64,8 @@ def chosen(text: str | None) -> str | None:
         ) from None
     if lines is None:
         words = ", ".join(FEATURES)
+        if path.suffix or len(path.parts) > 1:
+            raise InputError(f"there is no file of features {text}: pass one, or choose one of {words}.")
         raise InputError(f"--features {text!r} is unknown: choose one of {words}, or a file of lines name = formula.")
     if not are_lines(lines):
         raise InputError(f"the file of features {text} has no line: write lines name = formula (docs/features.md).")
@@ -110,11 +112,22 @@ class _Line:
     formula: str
 
 
+def _without_comment(line: str) -> str:
+    """A line up to a # at its beginning or behind a space, unless that is part of a name in brackets."""
+    inside = 0
+    for k, character in enumerate(line):
+        inside += (character == "[") - (character == "]")
+        if character == "#" and inside <= 0 and not line[:k][-1:].strip():
+            return line[:k]
+    return line
+
+
 def _split(lines: str) -> Iterator[_Line]:
     """The lines that define a feature, each for the agents that the last `for ...:` above it names."""
     who = "*"
-    for number, text in enumerate(map(str.strip, lines.splitlines()), 1):
-        if not text or text.startswith("#"):
+    for number, line in enumerate(lines.splitlines(), 1):
+        text = _without_comment(line).strip()
+        if not text:
             continue
         name, sign, formula = text.partition("=")
         if not sign and text.startswith("for ") and text.endswith(":"):

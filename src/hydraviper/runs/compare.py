@@ -109,13 +109,15 @@ def to_markdown(result: Comparison, command: str) -> str:
     better = "lower" if score.lower_is_better else "higher"
     reference = next((row.difference.from_ for row in result.algorithms.values() if row.difference), "")
     budget = f"{result.settings['train_budget']:,} / {result.settings['valid_budget']:,}"
+    seeds = f"{result.seeds} seed" if result.seeds == 1 else f"{result.seeds} seeds"
+    difference = f"minus {reference}'s, seed by seed" if reference else "difference"
     lines = [
         f"### {result.game}, {budget} rollouts",
         "",
-        f"{score.name.capitalize()} ({better} is better), mean and 95 % interval over {result.seeds} seeds, "
+        f"{score.name.capitalize()} ({better} is better), mean and 95 % interval over {seeds}, "
         f"{score.episodes:,} unseen episodes each. Made by `{command}`.",
         "",
-        f"| policy | score | minus {reference}'s, seed by seed | seconds | rollouts (warm-up / train / valid) |",
+        f"| policy | score | {difference} | seconds | rollouts (warm-up / train / valid) |",
         "|---|---|---|---|---|",
     ]
     lines += [f"| expert | {result.expert.mean:.2f} | | | |"] if result.expert else []

@@ -50,8 +50,10 @@ def repair(
     if not obligations.names:
         raise InputError(f"{properties} has no property to repair: write a [[property]] of trees (docs/verify.md).")
     refuse_impossible(obligations, students)
+    deepest = max(tree.depth for tree in run.trees.trees)
+    if depth is not None and depth < deepest:
+        raise InputError(f"--depth {depth} is less than a given tree has ({deepest}): repairing does not cut trees.")
     if depth is None:
-        deepest = max(tree.depth for tree in run.trees.trees)
         depth = max(deepest, min(deepest + MORE_QUESTIONS, int(DEPTH.most)))
     episodes = episodes_for(game, episodes)
     beside = (run.folder or Path("runs", plain(game.name))).resolve()

@@ -38,6 +38,8 @@ def verify(
     """
     run = opened(run)
     obligations, students, game = _obligations(run, read_properties(properties))
+    if properties is not None and not obligations.names:
+        raise InputError(f"{properties} has no property to prove: write a [[property]] (docs/verify.md).")
     checked = _check_facts(obligations, students, game, episodes)
     verdicts = prove(obligations, students, seconds)
     fine = (HOLDS, NOWHERE) if allow_empty else (HOLDS,)

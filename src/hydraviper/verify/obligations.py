@@ -11,7 +11,7 @@ import numpy as np
 from hydraviper.controllers import Controller
 from hydraviper.data import InputError, Knowledge
 from hydraviper.expressions.expression import All
-from hydraviper.expressions.names import matching, nearest, substitute
+from hydraviper.expressions.names import matches, matching, nearest, substitute
 from hydraviper.expressions.parser import parse_conditions
 from hydraviper.protocols import Game, offers
 from hydraviper.trees.tree import Tree
@@ -128,7 +128,9 @@ def _shapes(scene: Scene, one: Property) -> Iterator[ShapeLimits]:
     for i in scene.matching(one.agent, {}):
         names = [*scene.agents[i].features, *(feature.name for feature in scene.derived[i])]
         complaint = f"{scene.agents[i].name} has no feature"
-        banned = {names[k] for pattern in one.never_asks for k in matching(pattern, names, complaint)}
+        # a name must be there, lest a slip proves anything; a pattern may fit nothing in this game
+        fitting = [word for word in one.never_asks if "*" not in word or any(matches(word, name) for name in names)]
+        banned = {names[k] for pattern in fitting for k in matching(pattern, names, complaint)}
         yield ShapeLimits(one.name, i, frozenset(banned), one.most_leaves, one.most_depth)
 
 

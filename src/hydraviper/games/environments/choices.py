@@ -51,7 +51,10 @@ class Choices:
 
     def numbers(self, own: np.ndarray) -> np.ndarray:
         """The numbers [B] of actions of the environment's own, [B] or [B, K]."""
-        rows = np.asarray(own).reshape(-1, len(self.sizes)).astype(np.int64) - self.start
+        given = np.asarray(own).reshape(-1, len(self.sizes))
+        rows = given.astype(np.int64) - self.start
+        if given.dtype.kind == "f" and (rows + self.start != given).any():
+            raise ValueError("an action is a whole number")
         return np.asarray(np.ravel_multi_index(tuple(rows.T), self.sizes), np.int64)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hydraviper.data import Agent, Knowledge, Observations, Recommended, Score, Team
+from hydraviper.data import Agent, InputError, JobError, Knowledge, Observations, Recommended, Score, Team
 from hydraviper.games.environments.choices import Choices, Interpreter, next_allowed
 from hydraviper.games.environments.film import filmed
 from hydraviper.games.environments.options import EnvironmentOptions
@@ -110,6 +110,13 @@ class Environments(ABC):
 
     # ------------------------------------------------------------------------------------- a game
 
+    def _blamed(self, method: str, error: Exception) -> Exception:
+        """An error in the environment's own code, with whose it is; our own sentences stay as they are."""
+        if isinstance(error, InputError | JobError):
+            return error
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        return InputError(f"{self.name} fails in its {method} with {what}: check the environment or its parameters.")
+
     def reset(self, seeds: np.ndarray) -> Observations:
         """Start one episode per seed."""
         count = len(seeds)
@@ -120,14 +127,20 @@ class Environments(ABC):
         self._over, self._cut = np.zeros(count, bool), np.zeros(count, bool)
         self._running, self._clock = list(range(count)), 0
         self._ended: list[int] = []  # in this step
-        for k, seed in enumerate(np.asarray(seeds).tolist()):
-            self._begin(k, seed % SEEDS)
+        try:
+            for k, seed in enumerate(np.asarray(seeds).tolist()):
+                self._begin(k, seed % SEEDS)
+        except Exception as error:
+            raise self._blamed("reset", error) from error
         return self._seen
 
     def step(self, actions: np.ndarray) -> tuple[Observations, np.ndarray, np.ndarray]:
         """Play actions [B, N]; those that a mask forbids give way to the next ones that it allows."""
         rewards = np.zeros(self._acting.shape)
-        self._advance(self._permitted(np.asarray(actions)), rewards)
+        try:
+            self._advance(self._permitted(np.asarray(actions)), rewards)
+        except Exception as error:
+            raise self._blamed("step", error) from error
         self._clock += 1
         if self._clock >= self.horizon:
             for k in set(self._running).difference(self._ended):
