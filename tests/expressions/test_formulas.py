@@ -134,7 +134,7 @@ def test_words_and_files(tmp_path):
     assert chosen(None) is None
     assert chosen("found") == "found"
     assert chosen(str(file)) == file.read_text()
-    for text, complaint in (("derved", "choose one of plain, derived"), (str(tmp_path), "there is no file of features")):
+    for text, complaint in (("derved", "choose one of plain, derived"), (str(tmp_path), "there is no file")):
         with pytest.raises(InputError, match=complaint):
             chosen(text)
     file.write_text("# nothing\n")
