@@ -105,7 +105,6 @@ def test_bad_properties_touch_nothing(call):
     refuses(call, "has no property to prove", "verify", "run", "empty.toml")
     Path("card.toml").write_text('[[property]]\nname = "card"\nagent = "*"\nnever_asks = ["moving from *"]\n')
     assert call("verify", "run", "card.toml")[0] == 0  # a pattern may fit nothing in this game
-    refuses(call, "--depth 1 is less than a given tree has", "repair", "run", "--depth", 1)
     quick = ["distill", "cooperative-navigation", *QUICK]
     refuses(call, "has no property to keep to", *quick, "--constraints", "empty.toml")
     refuses(call, "nowhere.toml cannot be read (No such file or directory)", "verify", "run", "nowhere.toml")
