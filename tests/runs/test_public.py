@@ -63,6 +63,8 @@ def test_verify_and_repair(run):
     before = hydraviper.verify(run, "still.toml")
     assert [answer.holds for answer in before.properties] == [False]
     assert "agent-0" in before.properties[0].counterexamples[0].actions
+    with pytest.raises(hydraviper.InputError, match="repairing does not cut trees"):
+        hydraviper.repair(run, "still.toml", episodes=20, out="repaired", depth=1)
     repaired = hydraviper.repair(run, "still.toml", episodes=20, out="repaired")
     assert hydraviper.verify(repaired, "still.toml").holds
     assert repaired.summary.cost.ci95 >= 0
