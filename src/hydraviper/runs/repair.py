@@ -50,11 +50,7 @@ def repair(
     if not obligations.names:
         raise InputError(f"{properties} has no property to repair: write a [[property]] of trees (docs/verify.md).")
     refuse_impossible(obligations, students)
-    deepest = max(tree.depth for tree in run.trees.trees)
-    if depth is not None and depth < deepest:
-        raise InputError(f"--depth {depth} is less than a given tree has ({deepest}): repairing does not cut trees.")
-    if depth is None:
-        depth = max(deepest, min(deepest + MORE_QUESTIONS, int(DEPTH.most)))
+    depth = _depth_for(run, depth)
     episodes = episodes_for(game, episodes)
     beside = (run.folder or Path("runs", plain(game.name))).resolve()
     target = new_folder(None if out is None else Path(out), beside.parent, f"{beside.name}-repaired")
@@ -82,6 +78,16 @@ def repair(
 
 
 NOTED = ("properties", "changed", "nodes", "smallest", "before", "cost", "version")  # in trees.json, of a summary
+
+
+def _depth_for(run: Run, asked: int | None) -> int:
+    """The most questions in a row that repaired trees may ask."""
+    deepest = max(tree.depth for tree in run.trees.trees)
+    if asked is None:
+        return max(deepest, min(deepest + MORE_QUESTIONS, int(DEPTH.most)))
+    if asked < deepest:
+        raise InputError(f"--depth {asked} is less than a given tree has ({deepest}): repairing does not cut trees.")
+    return asked
 
 
 def _written(
