@@ -12,10 +12,11 @@ from tests.helpers.street import street_with
 QUICK = linear.LinearSettings(episodes=48, candidates=4, episodes_each=2, validation=4)
 
 
-def test_a_phase_is_worth_what_it_lets_go():
+@pytest.mark.parametrize("near", [0, 100])
+def test_a_phase_is_worth_what_it_lets_go(near):
     """Against a loop over the movements of every phase."""
-    game = hydraviper.make(street_with(memory=1))
-    weights = np.array([0.5, 0.25, 2.0, 0.01])
+    game = hydraviper.make(street_with(memory=1, reach=200, near=near))
+    weights = np.array([0.5, 0.25, 2.0, 0.01, *([0.125] if near else [])])
     expert = linear._Search(game, QUICK, None, lambda status: None).expert(weights)
     draws = np.random.default_rng(0)
     seen = [draws.integers(0, 9, (20, len(agent.features))).astype(np.float32) for agent in game.agents]
@@ -31,6 +32,7 @@ def test_a_phase_is_worth_what_it_lets_go():
                         float(seen[i][row, at[f"{what} from {group.name}"]]) for what in ("queue", "moving", "pressure")
                     )
                     worth += queue + 0.5 * moving + 0.25 * (pressure - queue)
+                    worth += 0.125 * float(seen[i][row, at[f"coming from {group.name}"]]) if near else 0
             assert values[row, phase] == pytest.approx(worth, abs=1e-4)
 
 
@@ -43,7 +45,7 @@ def test_tuning_repeats_and_is_kept_in_a_file(tmp_path):
     loaded = store.load(tmp_path / "linear.safetensors", game)
     assert store.digest(loaded) == store.digest(again.expert)
     assert loaded.about["algorithm"] == "linear"
-    assert [status.episodes for status in first.curve] == [8, 16, 24, 32, 40]
+    assert [status.episodes for status in first.curve] == [4 * number for number in range(1, 11)]
 
 
 def test_linear_rules_are_for_signals():
@@ -52,5 +54,10 @@ def test_linear_rules_are_for_signals():
         linear.train(game, QUICK)
     with pytest.raises(hydraviper.InputError, match="which loops do not tell"):
         linear.train(hydraviper.make(street_with(detectors="loops", seconds_per_step=10)), QUICK)
-    with pytest.raises(hydraviper.InputError, match="at least 208 episodes"):
-        linear.LinearSettings(episodes=100)
+    with pytest.raises(hydraviper.InputError, match="at least 80 episodes"):
+        linear.LinearSettings(episodes=79)
+
+
+def test_few_episodes_are_spread_over_rounds():
+    each = {episodes: linear.LinearSettings(episodes=episodes).played_by_each for episodes in (80, 260, 960, 5000)}
+    assert each == {80: 1, 260: 2, 960: 5, 5000: 5}

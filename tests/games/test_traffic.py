@@ -179,7 +179,7 @@ def test_a_lane_into_two_signals_is_seen_by_both():
 
     signals = [signal("A"), signal("B")]
     lanes = sight.stretches(signals)
-    own, ahead = sight.counting(signals, lanes)
+    own, ahead, _ = sight.counting(signals, lanes)
     assert lanes == [("shared", 0.0), ("out", 0.0)]
     assert [matrix.tolist() for matrix in own] == [[[1, 0]]] * 2
     assert [matrix.tolist() for matrix in ahead] == [[[0, 1]]] * 2
@@ -213,6 +213,49 @@ def test_sight_ends_where_it_reaches(street):
             ]
             assert observations[0][0, len(signal.greens) + g] == len(seen)
     assert near.network.signals[0].groups[0].starts != ()
+
+
+def test_those_who_are_near_are_told_from_those_who_are_coming():
+    """By the distance of every rolling vehicle from its stop line; together they are what is counted at once."""
+    near, apart = 60, "cologne-corridor:steps=15,reach=200,near=60"
+    seen = []
+    for spec in (apart, "cologne-corridor:steps=15,reach=200"):
+        game = hydraviper.make(spec)
+        rows = game.reset(SEEDS[:1])
+        for _ in range(game.horizon):
+            rows, _, _ = game.step(np.zeros((1, 3), np.int64))
+            names = (agent.features for agent in game.agents)
+            seen.append([dict(zip(own, row[0].tolist(), strict=True)) for own, row in zip(names, rows, strict=True)])
+            if spec != apart:
+                continue
+            library = simulation.sumo()
+            for signal, counted in zip(game.network.signals, seen[-1], strict=True):
+                for group in signal.groups:
+                    if min(map(library.lane.getLength, group.lanes)) < near:
+                        continue
+                    close = [
+                        name
+                        for lane in group.lanes
+                        for name in library.lane.getLastStepVehicleIDs(lane)
+                        if library.lane.getLength(lane) - library.vehicle.getLanePosition(name) <= near
+                        and library.vehicle.getSpeed(name) >= 0.1
+                    ]
+                    assert counted[f"moving from {group.name}"] == len(close)
+    coming = 0
+    for signals in zip(seen[:15], seen[15:], strict=True):
+        for told, at_once in zip(*signals, strict=True):
+            for name in (name for name in at_once if name.startswith("moving from ")):
+                coming += (back := told[name.replace("moving", "coming")])
+                assert told[name] + back == at_once[name]
+            assert {name for name in told if name.startswith("coming")}
+    assert coming > 20
+    whole = game.lane_counts()
+    apart = hydraviper.make(apart)
+    apart.reset(SEEDS[:1])
+    for _ in range(apart.horizon):
+        apart.step(np.zeros((1, 3), np.int64))
+    assert apart.lane_counts() == whole
+    assert hydraviper.make("cologne-corridor:steps=1,near=200").agents == game.agents  # nobody is further away
 
 
 def test_memory_of_phases_and_of_the_junction():
@@ -430,7 +473,7 @@ def test_loops_need_room(call):
 def test_an_expert_must_have_seen_the_same(call, street):
     about = {"game": street.name, "parameters": dict(street.parameters)}
     store.save(replace(random_expert(street), about=about), Path("expert.safetensors"))
-    for name, value in {"reach": 200, "score": "delay", "seconds_per_step": 5}.items():
+    for name, value in {"moving": 0, "reach": 200, "score": "delay", "seconds_per_step": 5}.items():
         spec = street_with(**{name: value})
         refuses(call, f"was trained with {name}=", "distill", spec, "--expert", "expert.safetensors")
     assert hydraviper.shipped_expert(hydraviper.make("cologne-corridor:steps=1"))
@@ -442,7 +485,7 @@ def test_an_own_network_is_played_for_an_hour(tmp_path):
     """Decisions every 5 s, with rules of safety; a configuration that ends earlier is played to its end."""
     game = hydraviper.make(f"traffic:{configuration(tmp_path)}")
     wanted = {"steps": 720, "seconds_per_step": 5, "yellow": "auto", "reach": 200, "score": "delay", "memory": 1}
-    assert game.parameters.items() >= {**wanted, "min_green": 5, "max_red": "auto"}.items()
+    assert game.parameters.items() >= {**wanted, "near": 100, "min_green": 5, "max_red": "auto"}.items()
     assert {controller.timing.max_red for controller in game.offers.controllers} == {120}
     assert hydraviper.make(f"traffic:{configuration(tmp_path)},seconds_per_step=10").horizon == 360
     short = configuration(tmp_path, begin="100", end="0:09:59")

@@ -16,7 +16,7 @@ from hydraviper.trees.file import TreesFile
 from tests.helpers.trees import MADE
 
 FOLDER = Path(__file__).parents[1] / "data" / "street"
-PLAIN = {"steps": 8, "seconds_per_step": 20, "yellow": 3, "reach": 0, "score": "stopped"}
+PLAIN = {"steps": 8, "seconds_per_step": 20, "yellow": 3, "reach": 0, "near": 0, "score": "stopped"}
 PLAIN |= dict.fromkeys(("memory", "min_green", "max_red", "clearance", "variation"), 0)
 
 

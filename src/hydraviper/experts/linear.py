@@ -20,9 +20,11 @@ from hydraviper.rollout import play
 from hydraviper.seeding import Purpose, generator, rollout_seeds
 
 # What a phase is worth, per unit: vehicles that roll towards it, that stand there more than behind it (instead of all
-# that stand), being green already, and seconds that it has been red.
-KINDS = ("moving", "pressure", "green", "red")
-START, SPREAD = np.array([0.3, 0.0, 0.5, 0.0]), np.array([0.4, 0.4, 1.5, 0.03])
+# that stand), being green already, seconds that it has been red, and vehicles that are still coming, where a signal
+# tells them apart. With each weight goes where its search begins, and how far around that.
+KINDS = {"moving": (0.3, 0.4), "pressure": (0.0, 0.4), "green": (0.5, 1.5), "red": (0.0, 0.03), "coming": (0.0, 0.2)}
+
+ROUNDS = 6  # that are worth more than many episodes of each candidate
 
 
 @dataclass(frozen=True)
@@ -32,16 +34,26 @@ class LinearSettings:
     seed: int = 0  # of every random choice
     episodes: int = 960  # played in all, validation included
     candidates: int = 16  # of each round
-    episodes_each: int = 5  # that each of them plays
+    episodes_each: int = 5  # that each of them plays at most; fewer where that leaves fewer than ROUNDS
     elite: float = 0.25  # share of the candidates that the next ones are drawn around
     shared: float = 0.6  # share of the rounds in which all signals have the same weights
     keep: float = 0.3  # how much of the last round's middle and spread stays
     validation: int = 24  # episodes of the two finalists
 
     def __post_init__(self) -> None:
-        least = 2 * (self.candidates * self.episodes_each + self.validation)
+        least = 2 * (self.candidates + self.validation)
         if self.episodes < least:
             raise InputError(f"a linear rule needs at least {least} episodes, not {self.episodes}.")
+
+    @property
+    def searching(self) -> int:
+        """Episodes that are left for the search."""
+        return self.episodes - 2 * self.validation
+
+    @property
+    def played_by_each(self) -> int:
+        """Episodes that each candidate of a round plays."""
+        return max(1, min(self.episodes_each, self.searching // (ROUNDS * self.candidates)))
 
 
 @dataclass(frozen=True)
@@ -60,8 +72,9 @@ def train(
 ) -> Training:
     """Tune linear rules for a game of signals; of shared and own weights, those that validate better are kept."""
     search = _Search(game, settings or LinearSettings(), engine, on_status)
-    shared = search.around(START, SPREAD, search.settings.shared)
-    own = search.around(np.tile(shared, len(game.agents)), np.tile(SPREAD / 3, len(game.agents)), 1.0)
+    start, spread = np.array([KINDS[kind] for kind in search.kinds]).T
+    shared = search.around(start, spread, search.settings.shared)
+    own = search.around(np.tile(shared, len(game.agents)), np.tile(spread / 3, len(game.agents)), 1.0)
     seeds = rollout_seeds(0, Purpose.EXPERT_VALIDATION, 0, search.settings.validation)
     finalists = [search.expert(weights) for weights in (shared, own)]
     means = [float(score.mean()) for score in search.scores(finalists, seeds)]
@@ -79,14 +92,16 @@ class _Search:
     ) -> None:
         self.game, self.settings, self.engine, self.on_status = game, settings, engine, on_status
         self.sign = 1 if game.score.lower_is_better else -1
-        self.parts = [_parts(game, i) for i in range(len(game.agents))]
-        each = settings.candidates * settings.episodes_each
-        self.rounds = (settings.episodes - 2 * settings.validation) // each
+        apart = any(name.startswith("coming from ") for agent in game.agents for name in agent.features)
+        self.kinds = [kind for kind in KINDS if kind != "coming" or apart]
+        self.parts = [_parts(game, i)[: 1 + len(self.kinds)] for i in range(len(game.agents))]
+        self.rounds = settings.searching // (settings.candidates * settings.played_by_each)
         self.curve: list[LinearStatus] = []
 
     def expert(self, weights: np.ndarray) -> LocalQExpert:
-        """The expert with these weights, one row of KINDS for all signals or one for each."""
-        rows = np.broadcast_to(weights.reshape(-1, len(KINDS)), (len(self.parts), len(KINDS)))
+        """The expert with these weights, one row of kinds for all signals or one for each."""
+        kinds = len(self.kinds)
+        rows = np.broadcast_to(weights.reshape(-1, kinds), (len(self.parts), kinds))
         return LocalQExpert(tuple(_linear(self.parts[i], row) for i, row in enumerate(rows)))
 
     def scores(self, policies: Sequence[LocalQExpert], seeds: np.ndarray) -> list[np.ndarray]:
@@ -105,13 +120,13 @@ class _Search:
             draws = generator(settings.seed, Purpose.EXPERT_TRAINING, number)
             drawn = draws.normal(middle, spread, (settings.candidates - 1, len(middle)))
             candidates = np.vstack([middle, drawn])
-            seeds = rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, number, settings.episodes_each)
+            seeds = rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, number, settings.played_by_each)
             scores = self.scores([self.expert(one) for one in candidates], seeds)
             costs = np.array([self.sign * score.mean() for score in scores])
             elite = candidates[costs.argsort(kind="stable")[: max(2, round(settings.elite * len(costs)))]]
             middle = settings.keep * middle + (1 - settings.keep) * elite.mean(axis=0)
             spread = np.maximum(settings.keep * spread + (1 - settings.keep) * elite.std(axis=0), least)
-            episodes = (number + 1) * costs.size * settings.episodes_each
+            episodes = (number + 1) * costs.size * settings.played_by_each
             self.curve.append(LinearStatus(episodes, self.sign * float(costs[0]), self.sign * float(costs.min())))
             self.on_status(self.curve[-1])
         return middle
@@ -138,7 +153,8 @@ def _parts(game: Game, i: int) -> list[np.ndarray]:
     queue, pressure = by_group("queue"), by_group("pressure")
     if not queue.any():
         raise InputError("linear rules need queues, which loops do not tell: choose idqn.")
-    return [queue, by_group("moving"), pressure - queue, by_phase("is green"), by_phase("has been red for, s")]
+    by_time = by_phase("is green"), by_phase("has been red for, s")
+    return [queue, by_group("moving"), pressure - queue, *by_time, by_group("coming")]
 
 
 def _linear(parts: Sequence[np.ndarray], weights: Sequence[float] | np.ndarray) -> NetworkQ:

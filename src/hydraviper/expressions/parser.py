@@ -261,6 +261,8 @@ def _reason(text: str, error: object, hint: str = "") -> str:
         return f"{rest!r} is not understood there: {hint}" if rest else "something is missing at its end"
     if not hint and not any(operator in text for operator in "<>="):
         return "it must compare something with a number: use <, <=, >, >= or =="
+    if rest.startswith("[") and "]" not in rest:
+        return f"{rest!r} has no ] behind its name"
     if rest.startswith("["):
         return f"{rest!r} stands behind another name: write +, - or a comparison between them"
     return f"{rest!r} is not understood there" if rest else "something is missing at its end"

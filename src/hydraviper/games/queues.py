@@ -28,7 +28,8 @@ def frame_of(agents: Sequence[Agent], signals: Sequence[Signal], seen: Seen, roa
 def _group(group: LaneGroup, features: Mapping[str, float], lanes: Mapping[str, Lane]) -> Iterator[Car]:
     """The vehicles of a lane group, spread evenly over its lanes; those that find no room on them are left out."""
     lines = [lanes[name].line[::-1] for name in group.lanes if name in lanes]
-    standing, rolling = (round(features.get(f"{kind} from {group.name}", 0.0)) for kind in ("queue", "moving"))
+    counts = {kind: round(features.get(f"{kind} from {group.name}", 0.0)) for kind in ("queue", "moving", "coming")}
+    standing, rolling = counts["queue"], counts["moving"] + counts["coming"]
     free = [0.0] * len(lines)
     for number in range(standing + rolling) if lines else ():
         k = number % len(lines)

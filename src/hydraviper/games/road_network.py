@@ -55,6 +55,7 @@ class LaneGroup:
     before: tuple[str, ...]  # lanes further up the same road whose vehicles queue for them
     phases: tuple[int, ...]  # indices of the green phases that let some of them go
     starts: tuple[tuple[str, float], ...] = ()  # of lanes that are longer than the sight, the metre where it begins
+    close: tuple[tuple[str, float], ...] = ()  # as `in_sight`, of those who are near the stop line
     # The phases that let each of their turns go, those with the same once: those without yielding, where there are any.
     ways: tuple[tuple[int, ...], ...] = ()
 
@@ -104,12 +105,15 @@ class RoadNetwork:
     alone: tuple[str, ...]  # identifiers of signals with fewer than two green phases
 
 
-def read(library: Sumo, reach: float = 0.0) -> RoadNetwork:
-    """Read the network that is loaded; an approach goes on up the road until it is `reach` metres long."""
+def read(library: Sumo, reach: float = 0.0, near: float = 0.0) -> RoadNetwork:
+    """Read the network that is loaded; an approach goes on up the road until it is `reach` metres long.
+
+    Who is at most `near` metres away is told apart, unless that is 0 or as far as is seen.
+    """
     names = library.trafficlight.getIDList()
     signals = [_signal(library, name) for name in names]
     if reach > 0:
-        signals = _reaching(library, signals, reach)
+        signals = _reaching(library, signals, reach, near if near < reach else 0.0)
     controlled = [signal for signal in signals if len(signal.greens) > 1 and signal.groups]
     ordered = _along(controlled)
     alone = tuple(signal.identifier for signal in signals if signal not in controlled)
@@ -376,11 +380,11 @@ def _neighbours(library: Sumo, signals: Sequence[Signal]) -> tuple[tuple[int, in
     return tuple(sorted(pairs))
 
 
-def _reaching(library: Sumo, signals: Sequence[Signal], reach: float) -> list[Signal]:
+def _reaching(library: Sumo, signals: Sequence[Signal], reach: float, near: float) -> list[Signal]:
     """The same signals, their lane groups continued up the road, but not past another signal."""
     before, length = continued(library, signals), library.lane.getLength
 
-    def further(lanes: Iterable[str]) -> dict[str, float]:
+    def further(lanes: Iterable[str], reach: float) -> dict[str, float]:
         """The lanes in sight, and the metre of each where the sight begins."""
         starts: dict[str, float] = {}
         waiting = [(lane, reach) for lane in lanes]
@@ -394,9 +398,11 @@ def _reaching(library: Sumo, signals: Sequence[Signal], reach: float) -> list[Si
         return starts
 
     def seeing(group: LaneGroup) -> LaneGroup:
-        starts = further(group.lanes)
+        starts = further(group.lanes, reach)
         clipped = tuple((lane, start) for lane, start in starts.items() if start > 0)
-        return replace(group, before=tuple(lane for lane in starts if lane not in group.lanes), starts=clipped)
+        before = tuple(lane for lane in starts if lane not in group.lanes)
+        close = tuple(further(group.lanes, near).items()) if near else ()
+        return replace(group, before=before, starts=clipped, close=close)
 
     return [replace(signal, groups=tuple(map(seeing, signal.groups))) for signal in signals]
 

@@ -29,18 +29,20 @@ class FullSight:
     """Every vehicle in sight is counted, as a camera does: stopped, rolling, and stopped where a group leads to."""
 
     def __init__(self, signals: Sequence[Signal], moving: bool, memory: bool) -> None:
-        self._signals, self._moving, self._memory = signals, moving, memory
+        self._signals, self._memory = signals, memory
+        apart = any(group.close for signal in signals for group in signal.groups)
+        self._rolling = () if not moving else ("moving", "coming") if apart else ("moving",)
         self.stretches = stretches(signals)
         self._lanes = [part.lane for part in self.stretches]
         self._clipped = [(k, part) for k, part in enumerate(self.stretches) if part.start > 0]
-        self._own, self._ahead = counting(signals, self.stretches)
+        counted = counting(signals, self.stretches)
         # what turns the counts, stopped and then rolling, into what each signal sees [F_i, 2 L]
-        self._readings = [self._reading(own, ahead) for own, ahead in zip(self._own, self._ahead, strict=True)]
+        self._readings = [self._reading(own, ahead, close) for own, ahead, close in zip(*counted, strict=True)]
 
     def features(self, signal: Signal) -> list[str]:
         """The names of what a signal sees, behind its phases: first who waits, one per lane group."""
         groups = [group.name for group in signal.groups]
-        counts = ("queue", "moving") if self._moving else ("queue",)
+        counts = ("queue", *self._rolling)
         names = [f"{what} from {group}" for what in counts for group in groups]
         junction = [JUNCTION] if self._memory else []
         return [*names, *junction, *(f"pressure from {group}" for group in groups)]
@@ -68,10 +70,11 @@ class FullSight:
         """The stopped vehicles on every stretch [L]."""
         return seen[: len(self.stretches)]
 
-    def _reading(self, own: np.ndarray, ahead: np.ndarray) -> np.ndarray:
+    def _reading(self, own: np.ndarray, ahead: np.ndarray, close: np.ndarray) -> np.ndarray:
         nothing = np.zeros_like(own)
         rows = [np.hstack([own, nothing])]
-        rows += [np.hstack([nothing, own])] if self._moving else []
+        rolling = (close, own - close) if "coming" in self._rolling else (own,)
+        rows += [np.hstack([nothing, part]) for part in rolling] if self._rolling else []
         rows += [np.zeros((1, 2 * own.shape[1]), np.float32)] if self._memory else []
         return np.vstack([*rows, np.hstack([own - ahead, nothing])])
 
@@ -86,20 +89,22 @@ def _behind(library: Sumo, lane: str, start: float) -> tuple[int, int]:
 def stretches(signals: Sequence[Signal]) -> list[Stretch]:
     """What is read: the lanes that lead into the signals as far as they see, and the lanes that lead out."""
     groups = [group for signal in signals for group in signal.groups]
-    parts = (part for group in groups for part in (*map(Stretch._make, group.in_sight), *map(Stretch, group.to_lanes)))
+    parts = [part for group in groups for part in (*map(Stretch._make, group.in_sight), *map(Stretch, group.to_lanes))]
+    parts += [Stretch(*part) for group in groups for part in group.close]
     return list(dict.fromkeys(parts))
 
 
-def counting(signals: Sequence[Signal], parts: Sequence[Stretch]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """What turns counts per stretch into counts per group, own and ahead [G_i, L] each."""
+def counting(signals: Sequence[Signal], parts: Sequence[Stretch]) -> tuple[list[np.ndarray], ...]:
+    """What turns counts per stretch into counts per group: own, ahead and of the own those that are near [G_i, L]."""
     at = {part: k for k, part in enumerate(parts)}
     own = [np.zeros((len(signal.groups), len(parts)), np.float32) for signal in signals]
-    ahead = [np.zeros_like(matrix) for matrix in own]
+    ahead, close = ([np.zeros_like(matrix) for matrix in own] for _ in range(2))
     for i, signal in enumerate(signals):
         for g, group in enumerate(signal.groups):
             own[i][g, [at[Stretch(*part)] for part in group.in_sight]] = 1
             ahead[i][g, [at[Stretch(lane)] for lane in group.to_lanes]] = 1
-    return own, ahead
+            close[i][g, [at[Stretch(*part)] for part in group.close]] = 1
+    return own, ahead, close
 
 
 def observe(controls: Sequence[SignalControl], memory: bool, described: Sequence[np.ndarray]) -> Observations:

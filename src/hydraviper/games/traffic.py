@@ -1,8 +1,8 @@
 """Traffic signals in SUMO: one signal is one agent, its actions are its green phases.
 
 An engineer can count everything a signal sees: which phase is green, the stopped vehicles per lane group ("queue
-from west, left"), those that still roll there ("moving from west, left"), and the stopped ones less those stopped
-where the group leads to ("pressure from west, left").
+from west, left"), those that still roll there ("moving from west, left"; further back, if asked for, "coming from
+west, left"), and the stopped ones less those stopped where the group leads to ("pressure from west, left").
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from hydraviper.controllers import Controller, Timing, designated, longest_red
-from hydraviper.data import Agent, Derived, InputError, Observations, Recommended, Score, Team, Term
+from hydraviper.data import Agent, InputError, Observations, Recommended, Score, Team
 from hydraviper.games import (
     demand,
+    phase_differences,
     programs,
     queues,
     road_map,
@@ -89,7 +89,7 @@ class Traffic:
         self._extras = Extras(options.demand, options.seconds_per_step + 1)
         self._sumo = self._load(0)
         with simulation.complaints(f"SUMO cannot tell the signals of {scenario.file}"):
-            self.network = road_network.read(self._sumo, options.reach)
+            self.network = road_network.read(self._sumo, options.reach, options.near)
         signals = self.network.signals
         if not signals:
             what = "only signals with one green phase" if self.network.alone else "no traffic signals"
@@ -135,7 +135,7 @@ class Traffic:
                 foremost=FOREMOST,
             ),
             Search(
-                tuple(map(_differences, self.agents, signals)),
+                tuple(map(phase_differences.between, self.agents, signals)),
                 costs=self._costs(),
                 varied=("variation",) if options.variation else (),
                 lines=traffic_features.lines(self.agents, signals),
@@ -153,7 +153,7 @@ class Traffic:
             notes=(*_notes(self.network), *_left_out(self.scenario)),
             content=self.scenario.content,
             before=traffic_options.BEFORE,
-            decisive=("score", "reach", "moving", "memory", "detectors", "seconds_per_step"),
+            decisive=("score", "reach", "near", "moving", "memory", "detectors", "seconds_per_step"),
             programs=len(programs.NAMES) + 1,
         )
 
@@ -314,7 +314,10 @@ class Traffic:
     def lane_counts(self) -> dict[str, int]:
         """Stopped vehicles (slower than 0.1 m/s) on every lane that the game reads, as far as it is in sight, now."""
         stopped = self._full.stopped(self._full.look(self._sumo)).astype(int).tolist()
-        return {part.lane: count for part, count in zip(self._full.stretches, stopped, strict=True)}
+        counts: dict[str, int] = {}
+        for part, count in zip(self._full.stretches, stopped, strict=True):
+            counts[part.lane] = max(count, counts.get(part.lane, 0))  # a lane may be read whole and in part
+        return counts
 
     def _controller(self, signal: Signal) -> Controller:
         """What every policy must keep to at a signal."""
@@ -430,25 +433,6 @@ def _intersections(agents: Sequence[Agent], signals: Sequence[Signal]) -> dict[s
 def _served(signal: Signal) -> np.ndarray:
     """The lane groups that each phase lets go, bool [phases, groups]."""
     return np.array([[phase in group.phases for group in signal.groups] for phase in range(len(signal.greens))])
-
-
-def _differences(agent: Agent, signal: Signal) -> tuple[Derived, ...]:
-    """Per two phases, how many more vehicles the first lets go: those that stand, and all; what both let go cancels."""
-    at = {name: k for k, name in enumerate(agent.features)}
-    differences = []
-    for a, b in combinations(range(len(signal.greens)), 2):
-        signs = {group.name: (a in group.phases) - (b in group.phases) for group in signal.groups}
-        for title, kinds in (("queue", ("queue",)), ("vehicles", ("queue", "moving"))):
-            terms = tuple(
-                Term("value", (at[name],), sign)
-                for only in (1, -1)
-                for group, sign in signs.items()
-                for name in (f"{kind} from {group}" for kind in kinds)
-                if sign == only and name in at
-            )
-            if terms:
-                differences.append(Derived(f"{title} of phase {a + 1} less phase {b + 1}", terms))
-    return tuple(dict.fromkeys(differences))
 
 
 def _notes(network: RoadNetwork) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ _FEATURES = {
     "phase * has been red for, s": Values("count", "s", own=True),
     "queue from *": Values("count", nought="queue from * is empty"),
     "moving from *": Values("count", nought="moving from *: none"),
+    "coming from *": Values("count", nought="coming from *: none"),
     "standing in *": Values("count", nought="standing in *: none"),
     "pressure from *": Values("whole"),
     "loop *: occupied": Values("flag", nought="loop *: free"),

@@ -15,6 +15,7 @@ from hydraviper.settings import DEMAND, Range
 STEPS = Range(1, 10_000, "an episode has a step", "nobody waits for longer episodes")
 SECONDS_PER_STEP = Range(1, 3600, "a signal needs time to switch", "a signal that chooses once an hour is of no use")
 YELLOW = Range(0, 60, "0 is no yellow at all", "nobody drives meanwhile")
+NEAR = Range(0, 10_000, "it is in metres", "no queue is as long as 10 km")
 REACH = Range(0, 10_000, "it is in metres", "no queue is as long as 10 km")
 SWITCH = Range(0, 1, "0 switches it off", "1 switches it on")
 VARIATION = Range(0, 0.9, "it is a share", "somebody has to drive every day")
@@ -36,6 +37,7 @@ class Options:
     seconds_per_step: int = 20  # between two decisions of a signal
     yellow: int | str = 3  # seconds, or auto
     reach: int = 200  # metres before the stop line that a signal sees; 0: the last piece of road, however long
+    near: int = 0  # metres within which rolling vehicles are told from those that are still coming; 0: no difference
     moving: int = 1  # 1: a signal also sees the vehicles that roll; 0: only those that stand
     score: str = "delay"  # delay: seconds lost per vehicle that was due; stopped: vehicles that stand, anywhere
     demand: float = 1.0  # times the traffic of the scenario
@@ -56,6 +58,7 @@ class Options:
                 raise InputError(f"{name} must be a whole number of seconds or {AUTO}, not {value!r}.")
             range_.check(name, None if isinstance(value, str) else value)
         REACH.check("reach", self.reach)
+        NEAR.check("near", self.near)
         SWITCH.check("moving", self.moving)
         SWITCH.check("memory", self.memory)
         ALL_RED.check("all_red", self.all_red)
@@ -78,10 +81,10 @@ class Options:
 
 DEFAULTS = Options()
 # For signals on a street: an episode is an hour.
-OWN_NETWORK = Options(steps=720, seconds_per_step=5, yellow=AUTO)
+OWN_NETWORK = Options(steps=720, seconds_per_step=5, yellow=AUTO, near=100)
 # Records that were written before a parameter existed were played with these.
 BEFORE: Mapping[str, object] = {
-    **{"score": "stopped", "demand": 1.0, "variation": 0.0, "memory": 0, "detectors": "full"},
+    **{"score": "stopped", "demand": 1.0, "variation": 0.0, "memory": 0, "detectors": "full", "near": 0},
     **{"min_green": 0, "all_red": 0, "max_red": 0, "clearance": 0},
 }
 

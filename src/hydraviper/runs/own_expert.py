@@ -32,7 +32,7 @@ TRIED = 2  # episodes of a trial that tells how long one takes
 # episodes, all of them are rollouts that any engine plays at once, and on a grid of nine signals ten minutes of
 # training a network gave worse experts.
 TUNED = {"episodes_each": 3, "validation": 12}
-LEAST_TUNED = 120  # episodes: two rounds
+LEAST_TUNED = 120  # episodes: rounds in which every candidate plays once
 WORKING = 0.85  # of the minutes; in the rest, the candidates are validated
 VALIDATED = 10  # episodes of everybody who may become the expert
 FITTED = 40  # rollouts that a rule's values are fitted to
