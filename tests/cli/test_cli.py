@@ -220,6 +220,16 @@ def test_folders_that_cannot_be_used(call):
     refuses(call, "table.md already exists", "compare", "cooperative-navigation", *QUICK, "--out", "table.json")
 
 
+def test_folders_without_runs_or_trees(call):
+    Path("empty").mkdir()
+    assert "there are no runs in empty" in call("runs", "empty")[1]
+    Path("run").mkdir()
+    Path("run/settings.json").write_text("{}")
+    refuses(call, "run is a run itself", "runs", "run")
+    refuses(call, "run has no trees yet", "show", "run")
+    refuses(call, "there are no trees at", "show", "nowhere")
+
+
 def test_a_folder_in_use_is_left_alone(call):
     with pytest.MonkeyPatch.context() as patch:
         stopped = []

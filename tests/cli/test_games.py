@@ -159,6 +159,10 @@ def test_compare_and_a_study_of_ones_own(here):
             "the budget 'tiny'",
         ),
         (
+            "[[game]]\ngame = 'gymnasium:CartPole-v1'\n[[arm]]\nalgorithm = 'viper'\nrefine = -4",
+            "refine must be at least 0.001",
+        ),
+        (
             "[[game]]\ngame = 'gymnasium:CartPole-v1'\n[[arm]]\nalgorithm = 'viper'\nrefine_rollouts = 3",
             "refine_rollouts must be at least 10",
         ),

@@ -99,6 +99,16 @@ def browser():
         opened.close()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """With a test that fails goes what its page showed."""
+    report = yield
+    window = getattr(item, "funcargs", {}).get("page")
+    if report.when == "call" and report.failed and window is not None and not window.is_closed():
+        report.sections.append((f"what {window.url} showed", window.locator("body").inner_text()))
+    return report
+
+
 @pytest.fixture
 def page(browser):
     """A window; a script that fails, and anything that is asked of another machine, fails the test."""

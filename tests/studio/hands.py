@@ -34,6 +34,19 @@ def options(page, label: str, choice: str) -> None:
     shown.get_by_role("option", name=choice, exact=True).click()
     page.keyboard.press("Escape")
     shown.wait_for(state="hidden")
+    page.wait_for_function(CHOSEN, arg=[box.element_handle(), choice])
+
+
+def condition(page, feature: str, number: str) -> None:
+    """Put a condition into the form of a property, and wait until it is there."""
+    page.get_by_label("When all of these hold").fill("")
+    options(page, "Feature", feature)
+    page.get_by_label("Number", exact=True).fill(number)
+    page.get_by_role("button", name="Add the condition").click()
+    page.wait_for_function(
+        "([box, line]) => box.value === line",
+        arg=[page.get_by_label("When all of these hold").element_handle(), f"[{feature}] > {number}"],
+    )
 
 
 def tab_to(page, name: str, most: int = 80) -> None:
@@ -46,6 +59,7 @@ def tab_to(page, name: str, most: int = 80) -> None:
     raise AssertionError(f"no Tab leads to {name!r}")
 
 
+CHOSEN = "([box, choice]) => box.value === choice || box.closest('.q-field').innerText.includes(choice)"
 OUTLINE = """() => {
   const now = document.activeElement;
   return getComputedStyle(now.closest(".q-field")?.querySelector(".q-field__control") || now).outlineStyle;

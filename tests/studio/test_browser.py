@@ -16,7 +16,7 @@ from hydraviper.runs.counterexamples import picture as picture_of
 from hydraviper.runs.episodes import episode
 from hydraviper.studio.pages.properties import written
 from hydraviper.studio.static import write_copy
-from tests.studio.hands import choose, lit, options, said
+from tests.studio.hands import choose, condition, lit, options, said
 
 pytestmark = pytest.mark.slow
 SVG = "{http://www.w3.org/2000/svg}"
@@ -129,10 +129,7 @@ def test_a_broken_property_of_two_agents_is_shown_on_the_picture_and_on_the_slid
     answer = hydraviper.verify(run, studio.folder.parent / "property.toml").properties[0]
     page.goto(f"{studio.address}/run/first/questions")
     options(page, "Whose", "agent-1")
-    page.get_by_label("When all of these hold").fill("")
-    options(page, "Feature", "agent-0: position x")
-    page.get_by_label("Number", exact=True).fill("-2")
-    page.get_by_role("button", name="Add the condition").click()
+    condition(page, "agent-0: position x", "-2")
     for name, action in done.items():
         options(page, f"{name} does", action)
     page.get_by_role("button", name="Prove it").click()

@@ -315,6 +315,7 @@ def test_forbidden_features_and_small_trees(navigation, small):
         ("[[property]]\nname = 'p'", "demands nothing"),
         ("[[property]]\nname = 'p'\nwhen = 'queue a'\nnever = 'go'", "must compare something with a number"),
         ("[[property]]\nname = 'p'\nwhen = '[queue a] + > 2'\nnever = 'go'", "is not understood there"),
+        ("[[property]]\nname = 'p'\nwhen = '[queue a > 2'\nnever = 'go'", "has no ] behind its name"),
         ("[[property]]\nname = 'p'\nwhen = 'queue * > 2'\nnever = 'go'", "every or some"),
         ("[[property]]\nname = 'p'\nserves = 'queue a'", "there are no signals"),
         ("[[property]]\nname = 'p'\naction = 'go'\nnever = 'go'", "needs one of action"),

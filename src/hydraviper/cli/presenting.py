@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Column, Table
 
 from hydraviper.cli import options
 from hydraviper.cli.application import app
 from hydraviper.cli.common import out
 from hydraviper.cli.options import number
+from hydraviper.cli.printing import narrow
 from hydraviper.data import InputError
 from hydraviper.records import encode
 from hydraviper.runs import trust
-from hydraviper.runs.listing import list_runs
+from hydraviper.runs.listing import is_run, list_runs
 from hydraviper.settings import PORT
 
 Folder = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="A folder of runs.")]
@@ -50,11 +50,18 @@ def runs(folder: Folder = Path("runs"), as_json: options.AsJson = False) -> None
     """List the runs of a folder, finished or under way, with their scores."""
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: pass one that holds runs.")
+    if is_run(folder):
+        raise InputError(
+            f"{folder} is a run itself: pass the folder that it lies in, or use `hydraviper show {folder}`."
+        )
     found = list_runs(folder)
     if as_json:
         print(encode({"runs": found}))
         return
-    table = Table(Column("run", no_wrap=True), "state", "game", "algorithm", "depth", "score", "expert")
+    if not found:
+        out.print(f"there are no runs in {folder}: `hydraviper distill GAME --out {folder / 'NAME'}` makes one.")
+        return
+    table = narrow("run", "state", "game", "algorithm", "depth", "score", "expert")
     for one in found:
         score = "" if one.score is None else f"{one.score.mean:.2f} ± {one.score.ci95:.2f}"
         expert, depth = "" if one.expert is None else f"{one.expert.mean:.2f}", "" if one.depth is None else one.depth

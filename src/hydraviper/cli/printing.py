@@ -11,7 +11,8 @@ from hydraviper.drawing.pages.words import without
 from hydraviper.records import ConstraintsRecord, Evaluation, Outcome, Paired, PropertyPrice, Summary
 from hydraviper.runs.evaluate import NEARLY
 
-_narrow = partial(Table, box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))  # fits into 80 columns
+narrow = partial(Table, box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))  # fits into 80 columns
+MANY = 3  # yardsticks; a line cannot tell of more
 JAMS = {"median": "median", "worst": "worst", "jammed": "jammed", "nearly_jammed": "nearly"}
 
 
@@ -31,7 +32,7 @@ def _print_table(summary: Summary, scores: Evaluation, what: str, trees: bool) -
     out.print(f"\n{what}, {summary.algorithm}: {about}")
     jams = JAMS if score.jammed is not None else {}
     paired = ("trees less this",) if scores.differences else ()  # on the same episodes
-    table = _narrow("policy", "mean ± 95 %", *jams.values(), *paired)
+    table = narrow("policy", "mean ± 95 %", *jams.values(), *paired)
 
     def add(name: str, outcome: Outcome, apart: Estimate | None = None, style: str | None = None) -> None:
         numbers = (getattr(outcome, key) for key in jams)
@@ -56,7 +57,8 @@ def _print_table(summary: Summary, scores: Evaluation, what: str, trees: bool) -
 def _print_advice(summary: Summary) -> None:
     """Why a script scores better than the trees, where one does, and what to try next."""
     sign = 1 if summary.score.lower_is_better else -1
-    better = [name for name, outcome in summary.yardsticks.items() if sign * outcome.mean < sign * summary.score.mean]
+    apart = {name: one for name, one in summary.differences.items() if name in summary.yardsticks}
+    better = [name for name, one in apart.items() if sign * one.mean > one.ci95]
     if not better:
         return
     lines = [
@@ -76,11 +78,21 @@ def _print_advice(summary: Summary) -> None:
 
 
 def _print_beside(summary: Evaluation, policies: tuple[str, ...]) -> None:
-    """What is told beside the score, a line each."""
+    """What is told beside the score, a line each; of many yardsticks, from where to where they reach."""
     against = {f"against the scripted adversary “{name}”": sides for name, sides in summary.opponents.items()}
-    for name, sides in {**summary.measures, **against}.items():
-        scripts = [who for who in sides if who not in ("trees", "expert")]
-        parts = ", ".join(f"{who} {sides[who]}" for who in (*policies, *scripts))
+    beside = {**summary.measures, **against}
+    scripts = {name: [who for who in sides if who not in ("trees", "expert")] for name, sides in beside.items()}
+    many = max(map(len, scripts.values()), default=0) > MANY
+    if many:
+        table = narrow("beside it", *policies, "yardsticks")
+        for name, sides in beside.items():
+            means = [f"{mean:.2f}" for mean in sorted(sides[who].mean for who in scripts[name])]
+            reach = " to ".join(dict.fromkeys((means[0], means[-1]))) if means else ""
+            table.add_row(name, *(str(sides[who]) for who in policies), reach)
+        out.print(table)
+        return
+    for name, sides in beside.items():
+        parts = ", ".join(f"{who} {sides[who]}" for who in (*policies, *scripts[name]))
         out.print(f"{name}: {parts}")
 
 

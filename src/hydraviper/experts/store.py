@@ -207,20 +207,27 @@ def load(path: Path | str, game: Game | None = None) -> StoredExpert:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} cannot be read as an expert ({error}): make one with `hydraviper train`.") from None
-    if game is not None and not fits(expert, game):
+    if game is None:
+        return expert
+    _check(path, expert, game)
+    return _bound(expert, game)
+
+
+def _check(path: Path, expert: StoredExpert, game: Game) -> None:
+    """Refuse an expert of another game, or of one that was played differently."""
+    if expert.about.get("game", game.name) == game.name and (other := _differences(expert, game)):
+        name, value = other[0]
+        raise InputError(
+            f"{path} was trained with {name}={value}, but {game.name} is played with {name}={game.parameters[name]}: "
+            "pass an expert that was trained for this game, or play it as the expert was trained."
+        )
+    if not fits(expert, game):
         sizes = [len(agent.features) for agent in game.agents]
         raise InputError(
             f"{path} is an expert for {expert.about.get('game')} ({len(expert.observation_sizes)} agents with "
             f"{list(expert.observation_sizes)} features), but {game.name} has {len(sizes)} agents with {sizes} "
             "features: pass the expert that belongs to this game or train one."
         )
-    if game is not None and (other := _differences(expert, game)):
-        name, value = other[0]
-        raise InputError(
-            f"{path} was trained with {name}={value}, but {game.name} is played with {name}={game.parameters[name]}: "
-            "pass an expert that was trained for this game, or play it as the expert was trained."
-        )
-    return expert if game is None else _bound(expert, game)
 
 
 def _differences(expert: StoredExpert, game: Game) -> list[tuple[str, Any]]:

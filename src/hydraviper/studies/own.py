@@ -13,7 +13,7 @@ from msgspec import Struct
 from hydraviper.data import InputError
 from hydraviper.games import catalogue
 from hydraviper.runs.opening import game_named
-from hydraviper.settings import EPISODES, ROLLOUTS, Settings
+from hydraviper.settings import EPISODES, ROLLOUTS, SOME_SECONDS, Settings
 from hydraviper.studies.cells import GameName
 from hydraviper.studies.design import Arm
 from hydraviper.studies.expert_files import UNNAMED, ExpertFiles
@@ -124,6 +124,8 @@ def _arm(path: Path, table: Mapping[str, object]) -> Arm:
         raise InputError(f"{path} has the budget {arm.budget!r}: write {', '.join(LEVELS)}, or e.g. high/low.")
     settings = {key: value for key, value in table.items() if key in SETTINGS}
     _converted(path, settings, Settings)  # only to see whether they are right
+    if arm.refine:
+        SOME_SECONDS.check("refine", arm.refine)
     if arm.refine_rollouts:
         ROLLOUTS.check("refine_rollouts", arm.refine_rollouts)
     if arm.refine and arm.refine_rollouts:

@@ -1,7 +1,9 @@
 """The runs that a studio shows: those that lie in its folder, and nothing else on the machine."""
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,6 +30,7 @@ class Shelf:
         self._listed: dict[str, tuple[object, Listed]] = {}
         self._runs: dict[str, tuple[object, Run]] = {}
         self._started: dict[str, Started] = {}
+        self._said: Path | None = None  # what they say
         self.jobs: dict[str, Job] = {}  # run -> the last work on it
 
     def path(self, name: str) -> Path:
@@ -94,8 +97,10 @@ class Shelf:
         return self._start(starting.again(self.path(name)), name)
 
     def _start(self, wish: NewRun, name: str) -> str:
-        log = Path(tempfile.mkdtemp(prefix="hydraviper-studio-")) / "said.txt"
-        self._started[name] = starting.start(wish, self.path(name), log)
+        if self._said is None:
+            self._said = Path(tempfile.mkdtemp(prefix="hydraviper-studio-"))
+            weakref.finalize(self, shutil.rmtree, self._said, ignore_errors=True)  # gone with the studio
+        self._started[name] = starting.start(wish, self.path(name), self._said / f"{name}.txt")
         return name
 
     def stop(self, name: str) -> None:

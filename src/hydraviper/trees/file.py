@@ -148,6 +148,8 @@ def load(path: Path | str) -> TreesFile:
             f"{path.parent} holds a {learner} per agent and no tree: its score is in summary.json; for trees to show, "
             "check, change or export, distill with --learner tree."
         )
+    if not is_file and os.path.isfile(path.parent / "settings.json"):
+        raise InputError(f"{path.parent} has no trees yet: the command that began this run finishes it.")
     if not is_file:
         raise InputError(f"there are no trees at {path}: make some with `hydraviper distill`.")
     try:
