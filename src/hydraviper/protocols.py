@@ -216,12 +216,21 @@ class Search:
 
 @dataclass(frozen=True)
 class Graph:
-    """Read by partitions, MPLight and properties of signals: how agents are connected."""
+    """Read by partitions, MPLight, linear rules, refine and properties of signals: how agents are connected."""
 
     neighbours: tuple[tuple[int, int], ...] | None = None  # pairs of agents
     # Per agent, bool [actions, movements]: the movements that each phase of a signal lets go. The agent's first
     # features say which phase is green, one each; its last are the movements' pressures, in this order.
     served: tuple[np.ndarray, ...] | None = None
+
+    def near(self, count: int) -> np.ndarray:
+        """Whether agents are next to each other or the same, bool [N, N]; all are where nothing is told of it."""
+        if self.neighbours is None:
+            return np.ones((count, count), bool)
+        near = np.eye(count, dtype=bool)
+        for i, j in self.neighbours:
+            near[i, j] = near[j, i] = True
+        return near
 
 
 @dataclass(frozen=True)

@@ -60,4 +60,4 @@ def test_linear_rules_are_for_signals():
 
 def test_few_episodes_are_spread_over_rounds():
     each = {episodes: linear.LinearSettings(episodes=episodes).played_by_each for episodes in (80, 260, 960, 5000)}
-    assert each == {80: 1, 260: 2, 960: 5, 5000: 5}
+    assert each == {80: 1, 260: 1, 960: 4, 5000: 5}

@@ -23,8 +23,8 @@ from hydraviper.seeding import Purpose, generator, rollout_seeds
 # that stand), being green already, seconds that it has been red, and vehicles that are still coming, where a signal
 # tells them apart. With each weight goes where its search begins, and how far around that.
 KINDS = {"moving": (0.3, 0.4), "pressure": (0.0, 0.4), "green": (0.5, 1.5), "red": (0.0, 0.03), "coming": (0.0, 0.2)}
-
-ROUNDS = 6  # that are worth more than many episodes of each candidate
+WIDE = 6.0  # times which half of the first candidates value being green: crowded streets want long greens
+ROUNDS = 12  # that are worth more than many episodes of each candidate
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def train(
     own = search.around(np.tile(shared, len(game.agents)), np.tile(spread / 3, len(game.agents)), 1.0)
     seeds = rollout_seeds(0, Purpose.EXPERT_VALIDATION, 0, search.settings.validation)
     finalists = [search.expert(weights) for weights in (shared, own)]
-    means = [float(score.mean()) for score in search.scores(finalists, seeds)]
+    means = [float(game.score.of(returns).mean()) for returns in search.returns(finalists, seeds)]
     best = int(np.argmin(np.array(means) * search.sign))
     validation = {"score": means[best], "episodes": len(seeds), "own_weights": bool(best)}
     about = head(game, "linear", search.settings) | {"validation": validation}
@@ -104,13 +104,13 @@ class _Search:
         rows = np.broadcast_to(weights.reshape(-1, kinds), (len(self.parts), kinds))
         return LocalQExpert(tuple(_linear(self.parts[i], row) for i, row in enumerate(rows)))
 
-    def scores(self, policies: Sequence[LocalQExpert], seeds: np.ndarray) -> list[np.ndarray]:
-        """Each policy's scores [E] on these seeds; without an engine they are played here."""
+    def returns(self, policies: Sequence[LocalQExpert], seeds: np.ndarray) -> list[np.ndarray]:
+        """Each policy's returns [E, N] on these seeds; without an engine they are played here."""
         if self.engine is None:
             played = [play(self.game, policy, seeds) for policy in policies]
         else:
             played = self.engine.play_many(policies, [seeds] * len(policies))
-        return [self.game.score.of(rollouts.returns) for rollouts in played]
+        return [rollouts.returns for rollouts in played]
 
     def around(self, middle: np.ndarray, spread: np.ndarray, until: float) -> np.ndarray:
         """Go on from a middle until a share of all rounds has been played; the last middle."""
@@ -119,17 +119,34 @@ class _Search:
             number = len(self.curve)
             draws = generator(settings.seed, Purpose.EXPERT_TRAINING, number)
             drawn = draws.normal(middle, spread, (settings.candidates - 1, len(middle)))
+            if number == 0:
+                drawn[::2, self.kinds.index("green")] *= WIDE
             candidates = np.vstack([middle, drawn])
             seeds = rollout_seeds(settings.seed, Purpose.EXPERT_TRAINING, number, settings.played_by_each)
-            scores = self.scores([self.expert(one) for one in candidates], seeds)
-            costs = np.array([self.sign * score.mean() for score in scores])
-            elite = candidates[costs.argsort(kind="stable")[: max(2, round(settings.elite * len(costs)))]]
+            returns = self.returns([self.expert(one) for one in candidates], seeds)
+            elite = self._elite(candidates, returns)
             middle = settings.keep * middle + (1 - settings.keep) * elite.mean(axis=0)
             spread = np.maximum(settings.keep * spread + (1 - settings.keep) * elite.std(axis=0), least)
-            episodes = (number + 1) * costs.size * settings.played_by_each
-            self.curve.append(LinearStatus(episodes, self.sign * float(costs[0]), self.sign * float(costs.min())))
+            scores = [float(self.game.score.of(one).mean()) for one in returns]
+            best = self.sign * min(self.sign * score for score in scores)
+            episodes = (number + 1) * len(scores) * settings.played_by_each
+            self.curve.append(LinearStatus(episodes, scores[0], best))
             self.on_status(self.curve[-1])
         return middle
+
+    def _elite(self, candidates: np.ndarray, returns: Sequence[np.ndarray]) -> np.ndarray:
+        """The weights that did best, [elite, weights]: as a whole if they are shared, else signal by signal.
+
+        A signal's own weights are judged by what it and its neighbours earned: so every round tells of all signals at
+        once, and what the others earned is chance to it.
+        """
+        count = max(2, round(self.settings.elite * len(candidates)))
+        costs = self.sign * np.array([one.mean(axis=0) for one in returns]) * np.array(self.game.score.weights)
+        signals = candidates.shape[1] // len(self.kinds)
+        near = offers(self.game).graph.near(len(self.parts)) if signals > 1 else np.ones((len(self.parts), 1), bool)
+        best = (costs @ near).argsort(axis=0, kind="stable")[:count]  # [elite, signals]
+        rows = candidates.reshape(len(candidates), signals, len(self.kinds))
+        return rows[best, np.arange(signals)].reshape(count, -1)
 
 
 def _parts(game: Game, i: int) -> list[np.ndarray]:

@@ -57,11 +57,7 @@ def nudged(state: SearchState, trees: Trees, experience: Experience, pairs: int)
 
 def _near(state: SearchState, gains: np.ndarray) -> np.ndarray:
     """Per tree what its agent and the agent's neighbours gain, [E, N] -> [E, A]; without neighbours, what all gain."""
-    pairs = offers(state.game).graph.neighbours
-    count = gains.shape[1]
-    near = np.eye(count, dtype=bool) if pairs is not None else np.ones((count, count), bool)
-    for i, j in pairs or ():
-        near[i, j] = near[j, i] = True
+    near = offers(state.game).graph.near(gains.shape[1])
     return np.stack([gains[:, near[i]].sum(axis=1) for i in state.team], axis=1)
 
 
