@@ -193,6 +193,12 @@ class Summary(Evaluation, frozen=True, kw_only=True):
     # of edits by hand
     before_edits: tuple[Summary, ...] = ()  # the summary before each edit that can be undone
 
+    @property
+    def title(self) -> str:
+        """The game as the command names it, up to the first comma: a network with its file, a map with its name."""
+        words = (word for word in (self.command or "").split() if word.startswith(f"{self.game}:"))
+        return next((word.split(",")[0] for word in words), self.game)
+
 
 class Iteration(Struct, frozen=True, kw_only=True):
     """A line of ledger.jsonl: what one iteration of the algorithm took and gave."""

@@ -258,8 +258,8 @@ def test_names_with_brackets_are_only_names(call):
     code, printed, _ = call("distill", "cooperative-navigation", *QUICK, "--out", "m[/red]x")
     assert code == 0
     assert "m[/red]x/trees.json" in printed
-    assert "Why is a script (agent i to landmark i, best assignment" in printed  # and what to do about it
-    assert "next: hydraviper distill cooperative-navigation --features derived" in printed
+    assert "Better than the trees: agent i to landmark i, best assignment" in printed  # and what to do about it
+    assert "next: the same command with --features derived" in printed
     assert "next: hydraviper refine m[/red]x" in printed
 
 

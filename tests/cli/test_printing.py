@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from hydraviper.cli import printing
@@ -33,10 +34,22 @@ def test_of_many_yardsticks_it_is_told_how_far_they_reach(capsys):
     assert "longest wait, s 5.00 ± 0.50 6.00 ± 0.50 2.00" in _one_line(capsys)
 
 
+@pytest.mark.parametrize(
+    ("command", "title"),
+    [
+        ("hydraviper distill street --seed 0", "street"),
+        ("hydraviper distill street:old/town.sumocfg,steps=9 --seed 0", "street:old/town.sumocfg"),
+        (None, "street"),
+    ],
+)
+def test_a_network_of_ones_own_is_called_by_its_file(command, title):
+    assert msgspec.structs.replace(summary({}), command=command).title == title
+
+
 @pytest.mark.parametrize(("apart", "better"), [(2.0, True), (1.0, False), (-2.0, False)])
 def test_a_script_is_called_better_only_where_that_is_certain(capsys, apart, better):
     printing._print_advice(summary({"a": 1.0}, apart))
-    assert ("Why is a script (a) better" in _one_line(capsys)) == better
+    assert ("Better than the trees: a." in _one_line(capsys)) == better
 
 
 def _one_line(capsys) -> str:

@@ -143,7 +143,7 @@ def crossing(action_of_b: int) -> tuple[Scene, Tree]:
 
 @pytest.mark.slow
 def test_a_lone_queue_at_any_signal():
-    book = properties.shipped("a network of mine", signals=True)
+    book = properties.shipped("a network of mine", crossing(0)[0].agents)
     assert book is not None
     for action, starving in ((1, False), (0, True)):
         scene, tree = crossing(action)

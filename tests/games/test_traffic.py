@@ -24,6 +24,7 @@ from hydraviper.runs.evaluate import jam_threshold, outcome, play_references
 from hydraviper.seeding import Purpose, fraction, is_practice, practice, rollout_seeds
 from hydraviper.steps.partition import graph_metis
 from hydraviper.steps.task import Task
+from hydraviper.verify.obligations import obligations_for
 from tests.helpers.command_line import refuses
 from tests.helpers.experts import random_expert
 from tests.helpers.street import FOLDER, STREET, LongestQueue, configuration, street_with
@@ -192,6 +193,17 @@ def test_an_approach_can_go_on_up_the_road():
         group = next(group for group in game.network.signals[1].groups if group.name == "east, right")
         assert (lane in group.before) == (lane is not None)
         assert (lane in game.lane_counts()) == (lane is not None)
+
+
+def test_an_approach_goes_on_round_a_bend_that_is_a_lanes_only_way():
+    """North of Cologne's first signal the left lane bends 13 m before the stop; the right one also goes elsewhere."""
+    game = hydraviper.make("cologne-corridor:steps=2")
+    north = [group for group in game.network.signals[0].groups if group.name.startswith("north")]
+    assert {"319261593#12_1" in group.before for group in north} == {True, False}
+    for group in north:
+        if "319261593#12_1" in group.before:
+            length = {lane: simulation.sumo().lane.getLength(lane) for lane, _ in group.in_sight}
+            assert sum(length[lane] - start for lane, start in group.in_sight) == pytest.approx(200)
 
 
 def test_sight_ends_where_it_reaches(street):
@@ -465,6 +477,15 @@ def test_loops_tell_what_loops_tell():
     )
 
 
+def test_loops_tell_nothing_of_the_junction_and_of_queues():
+    """So nothing is cleared unless somebody asks for it, and only the whole controller has properties that ship."""
+    loops = f"traffic:{FOLDER / 'street.sumocfg'},detectors=loops,seconds_per_step=10,steps=6"
+    assert [hydraviper.make(f"{loops}{more}").options.clearance for more in ("", ",clearance=7")] == [0, 7]
+    promised = "whoever waits gets green within max_red, whatever the tree asks for"
+    assert obligations_for(hydraviper.make(loops)).names == (promised,)
+    assert obligations_for(hydraviper.make(street_with())).names[-1] == promised
+
+
 def test_loops_need_room(call):
     refuses(call, "is too short for a loop 40 m before", "distill", "cologne-corridor:detectors=loops")
     refuses(call, "there is no detectors 'eyes'", "distill", "cologne-corridor:detectors=eyes")
@@ -588,7 +609,8 @@ def _with_more_and_less_traffic(call, street):
     assert hydraviper.evaluate("run", episodes=2, demand=(0.5,)).demand[0].score.mean == half["score"]["mean"]
     code, printed, _ = call("evaluate", "run", "--episodes", 2, "--demand", "0.5", "--workers", 1)
     assert "traffic with 0.5 times the traffic" in printed
-    for wrong, sentence in (("much", "must be numbers with commas"), ("nan", "a number from"), ("0", "at least 0.01")):
+    numbers = "must be numbers with commas"
+    for wrong, sentence in (("much", numbers), ("", numbers), ("nan", "a number from"), ("0", "at least 0.01")):
         refuses(call, sentence, "evaluate", "run", "--demand", wrong)
 
 

@@ -65,7 +65,7 @@ ExpertMinutes = Annotated[
     number("--expert-minutes", EXPERT_MINUTES, "Where no expert is at hand: minutes to make one; 0: the best rule."),
 ]
 Out = Annotated[Path | None, typer.Option("--out", help="The run's folder; default: a new one in runs/.")]
-Demand = Annotated[str, typer.Option(help="Also play with so many times the traffic, e.g. 0.8,1.0,1.2.")]
+Demand = Annotated[str | None, typer.Option(help="Also play with so many times the traffic, e.g. 0.8,1.0,1.2.")]
 Seeds = Annotated[int, number("--seeds", SEEDS, "How many seeds each.")]
 Table = Annotated[Path | None, typer.Option("--out", help="Write the table as FILE.json and FILE.md.")]
 
@@ -154,7 +154,7 @@ def evaluate(
     run: options.RunPath,
     episodes: options.Episodes = None,
     seed: options.Seed = 0,
-    demand: Demand = "",
+    demand: Demand = None,
     expert: options.ExpertName = None,
     engine: options.EngineName = "local",
     address: options.Address = None,
@@ -170,10 +170,10 @@ def evaluate(
     print(encode(summary)) if as_json else print_scores(summary)
 
 
-def _factors(text: str) -> list[float]:
+def _factors(text: str | None) -> list[float]:
     """The numbers of --demand, each once."""
     try:
-        return list(dict.fromkeys(map(float, text.split(",")))) if text else []
+        return list(dict.fromkeys(map(float, text.split(",")))) if text is not None else []
     except ValueError:
         raise InputError(f"--demand must be numbers with commas between, such as 0.8,1.0,1.2, not {text!r}.") from None
 

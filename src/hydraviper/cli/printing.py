@@ -18,10 +18,10 @@ JAMS = {"median": "median", "worst": "worst", "jammed": "jammed", "nearly_jammed
 
 def print_scores(summary: Summary, trees: bool = True) -> None:
     """Tables of who scored what, one per demand."""
-    _print_table(summary, summary, summary.game, trees)
+    _print_table(summary, summary, summary.title, trees)
     for other in summary.demand:
         if other.factor != 1:
-            _print_table(summary, other, f"{summary.game} with {other.factor:g} times the traffic", trees)
+            _print_table(summary, other, f"{summary.title} with {other.factor:g} times the traffic", trees)
 
 
 def _print_table(summary: Summary, scores: Evaluation, what: str, trees: bool) -> None:
@@ -48,28 +48,25 @@ def _print_table(summary: Summary, scores: Evaluation, what: str, trees: bool) -
         add(name, outcome, scores.differences.get(name))
     out.print(table)
     if (jam := score.jam_threshold) is not None:
-        out.print(f"jammed: episodes with a {score.name} above {jam:.1f}; nearly: above {NEARLY * jam:.1f}")
+        out.print(f"jammed: {score.name} above {jam:.1f} (by the best yardstick); nearly: above {NEARLY * jam:.1f}")
     if scores is summary:
         print_notes(summary)
     _print_beside(scores, ("trees", "expert") if trees else ("expert",))
 
 
 def _print_advice(summary: Summary) -> None:
-    """Why a script scores better than the trees, where one does, and what to try next."""
+    """Which yardsticks score better than the trees, why that may be, and what to try next."""
     sign = 1 if summary.score.lower_is_better else -1
     apart = {name: one for name, one in summary.differences.items() if name in summary.yardsticks}
     better = [name for name, one in apart.items() if sign * one.mean > one.ci95]
     if not better:
         return
     lines = [
-        f"Why is a script ({', '.join(better)}) better than the trees? It is a rule written by hand for this game.",
-        "It may compute what no plain feature shows, such as a best assignment or the queue of a whole phase;",
-        "a question of a tree compares one feature with a number.",
+        f"Better than the trees: {', '.join(better)}. A rule written by hand may compute what no feature shows, or act",
+        "at other times than the trees do; a question of a tree compares one feature with a number.",
     ]
     if summary.settings.get("features", "plain") == "plain":
-        lines.append(
-            f"next: hydraviper distill {summary.game} --features derived    lets trees ask for differences and sums"
-        )
+        lines.append("next: the same command with --features derived    lets trees ask for differences and sums")
     if summary.refined is None and summary.out:
         lines.append(
             f"next: hydraviper refine {summary.out} --seconds 60    searches for better trees of the same depth"

@@ -408,23 +408,24 @@ def _reaching(library: Sumo, signals: Sequence[Signal], reach: float, near: floa
 
 
 def continued(library: Sumo, signals: Sequence[Signal]) -> dict[str, list[str]]:
-    """Per lane, the lanes whose vehicles drive on into it: straight on, or round a bend where a road has no other way.
+    """Per lane, the lanes whose vehicles drive on into it: straight on, or round a bend.
 
-    The ways across a junction are lanes as well. Nothing leads on across a signal.
+    A bend is where a lane has no other way on and nobody comes straight on from elsewhere: side streets are none. The
+    ways across a junction are lanes as well. Nothing leads on across a signal.
     """
     stops = {lane for signal in signals for group in signal.groups for lane in group.lanes}
-    links, leaves, enters = [], {}, {}
+    links, leaves, straight = [], {}, set()
     for lane in library.lane.getIDList():
         for after in () if lane.startswith(":") else library.lane.getLinks(lane):
             if TURNS.get(after[6]) == "turning back" or after[0].startswith(":"):
                 continue
-            here, there = library.lane.getEdgeID(lane), library.lane.getEdgeID(after[0])
-            links.append((lane, after, here, there))
-            leaves.setdefault(here, set()).add(there)
-            enters.setdefault(there, set()).add(here)
+            there = library.lane.getEdgeID(after[0])
+            links.append((lane, after, there))
+            leaves.setdefault(lane, set()).add(there)
+            straight |= {there} if after[6] == "s" else set()
     before: dict[str, list[str]] = {}
-    for lane, after, here, there in links:
-        if lane not in stops and (after[6] == "s" or len(leaves[here]) == len(enters[there]) == 1):
+    for lane, after, there in links:
+        if lane not in stops and (after[6] == "s" or (len(leaves[lane]) == 1 and there not in straight)):
             way = [*filter(None, (after[4],)), after[0]]
             for first, second in zip([lane, *way], way, strict=False):
                 before.setdefault(second, []).append(first)

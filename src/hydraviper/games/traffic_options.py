@@ -24,7 +24,8 @@ MIN_GREEN = Range(0, 600, "it is in seconds", "a signal has to react")
 MAX_RED = Range(0, 3600, "0 is no limit", "nobody waits for an hour")
 CLEARANCE = Range(0, 60, "0 waits for nobody", "nobody drives meanwhile")
 SCORES = ("delay", "stopped")
-DETECTORS = ("full", "loops")
+LOOPS = "loops"
+DETECTORS = ("full", LOOPS)
 AUTO = "auto"  # yellow by the speed that is allowed on a signal's approaches; max_red as below
 LONGEST_RED = 120  # seconds of max_red=auto, where a signal's phases need no more to take turns
 
@@ -95,7 +96,8 @@ def parametrised(
     """Let the maker of a game, whose last argument is its options, take each of them by name.
 
     An episode takes as long as by default, however often signals decide, unless its steps are given. `most_seconds`
-    tells, from what else the maker is given, how long it can take.
+    tells, from what else the maker is given, how long it can take. Nothing is cleared where signals have loops, which
+    do not tell who is inside a junction, unless that is asked for.
     """
 
     def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,6 +118,8 @@ def parametrised(
             named = {name: value for name, value in given.items() if name in names}
             chosen = {name: value for name, value in given.items() if name not in names}
             options = replace(defaults, **chosen)
+            if options.detectors == LOOPS and "clearance" not in chosen:
+                options = replace(options, clearance=0)
             if "steps" not in chosen:
                 length = min(defaults.steps * defaults.seconds_per_step, most_seconds(*subject, **named))
                 options = replace(options, steps=max(1, int(length // options.seconds_per_step)))

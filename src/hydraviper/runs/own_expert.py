@@ -93,6 +93,10 @@ def how_made(game: Game, expert: StoredExpert) -> str:
     )
 
 
+def _minutes(count: float) -> str:
+    return f"{count:g} minute{'' if count == 1 else 's'}"
+
+
 @dataclass(frozen=True)
 class Maker:
     """Makes an expert."""
@@ -115,10 +119,10 @@ class Maker:
         if not self.minutes and not self._rules:
             raise InputError(f"no rule of {self.game.name} can stand in for an expert: give --expert-minutes to train.")
         seconds = self._first_rollout()
-        self.tell(self._announced(path, seconds))
         if episodes is None:
             episodes = self._fitting(seconds)
             decided(episodes)
+        self.tell(self._announced(path, seconds, bool(episodes)))
         scores = {}
         for done, (name, rule) in enumerate(self._rules.items(), start=1):
             scores[name] = self._score(rule)
@@ -156,14 +160,16 @@ class Maker:
         play(self.game, policy, self._seeds[:1])
         return time.perf_counter() - begun
 
-    def _announced(self, path: Path, seconds: float) -> str:
+    def _announced(self, path: Path, seconds: float, learns: bool) -> str:
         """What will be done and how long it takes, judged by a first rollout."""
-        learner = [f"{self._algorithm} ({self.minutes:g} minutes of training)"] if self.minutes else []
-        count = VALIDATED * (len(self._rules) + 1) + self.following + (0 if self.minutes else FITTED)
-        minutes = self.minutes + count * seconds / self._workers / 60
+        learner = [f"{self._algorithm} ({_minutes(self.minutes)} of training)"] if learns else []
+        count = VALIDATED * (len(self._rules) + 1) + self.following + (0 if learns else FITTED)
+        minutes = (self.minutes if learns else 0) + count * seconds / self._workers / 60
+        candidates = [*self._rules, *learner]
+        best = f"the best of {', '.join(candidates)}" if len(candidates) > 1 else candidates[0]
         return (
-            f"No expert is at hand for {self.game.name}: the best of {', '.join([*self._rules, *learner])} becomes "
-            f"{path}. A rollout takes {seconds:.1f} s here, everything about {max(1, round(minutes))} minutes."
+            f"No expert is at hand for {self.game.name}: {best} becomes {path}. "
+            f"A rollout takes {seconds:.1f} s here, everything about {_minutes(max(1, round(minutes)))}."
         )
 
     def _fitting(self, seconds: float) -> int:
@@ -175,7 +181,7 @@ class Maker:
         episodes = int(WORKING * 60 * self.minutes / pace)
         if episodes >= least:
             return min(episodes, MOST)
-        few = f"only {episodes} episodes of training would fit into {self.minutes:g} minutes, and {least} are the least"
+        few = f"only {episodes} episodes of training would fit into {_minutes(self.minutes)}, and {least} are the least"
         if not self._rules:
             self.tell(f"Note: {few}: so many are trained, since no rule can stand in.")
             return least

@@ -61,7 +61,7 @@ def _obligations(run: Run, properties: Properties | None) -> tuple[Obligations, 
         signals = traffic_facts.looks_like_signals(trees.agents)
         knowledge = traffic_facts.knowledge(trees.agents) if signals else Knowledge()
         scene = Scene.of_file(trees, str(error).rstrip("."), knowledge)
-        about = properties or book.shipped(trees.game, signals)
+        about = properties or book.shipped(trees.game, trees.agents if signals else ())
         if about is None or (not signals and properties is None):
             raise  # without the game, what ships for it may not be true
         return resolve(about, scene), dict(enumerate(trees.trees)), None

@@ -90,7 +90,7 @@ def obligations_for(
 
     With trees, conditions may also name the derived features of these trees.
     """
-    properties = properties or shipped(game.name, offers(game).graph.served is not None)
+    properties = properties or shipped(game.name, game.agents if offers(game).graph.served is not None else ())
     if properties is None:
         raise InputError(f"no properties ship for {game.name}: pass a file of your own (docs/verify.md).")
     return resolve(properties, Scene.of(game).with_trees(students or {}))

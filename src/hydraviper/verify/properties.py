@@ -2,13 +2,13 @@
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from hydraviper.data import Domain, Each, Fact, InputError, Knowledge
+from hydraviper.data import Agent, Domain, Each, Fact, InputError, Knowledge
 from hydraviper.expressions.names import nearest
 
 VALUES = ("real", "whole", "count", "flag")
@@ -65,10 +65,14 @@ def load(path: Path) -> Properties:
         raise InputError(f"{path} cannot be read ({why}): pass a file of properties (docs/verify.md).") from None
 
 
-def shipped(game: str, signals: bool) -> Properties | None:
-    """The properties that ship for a game, by its name; all games with traffic signals share one file."""
+def shipped(game: str, signals: Sequence[Agent] = ()) -> Properties | None:
+    """The properties that ship for a game, by its name; games whose agents are traffic signals share two files.
+
+    One is for signals that count queues, one for all others.
+    """
     folder = resources.files("hydraviper.verify") / "shipped"
-    for name in (game, "signals") if signals else (game,):
+    queues = any(name.startswith("queue from ") for agent in signals for name in agent.features)
+    for name in (game, "signals" if queues else "loops") if signals else (game,):
         file = folder / f"{name}.toml"
         if file.is_file():
             return read(file.read_text(encoding="utf-8"), f"the properties of {name}")

@@ -58,7 +58,7 @@ def render_report(
         making.again(summary),
     ]
     body = "\n".join(filter(None, sections))
-    return page(f"{summary.game}: {summary.algorithm}", body, summary.version, style)
+    return page(f"{summary.title}: {summary.algorithm}", body, summary.version, style)
 
 
 def _header(summary: Summary, trees: Sequence[Tree]) -> str:
@@ -72,7 +72,7 @@ def _header(summary: Summary, trees: Sequence[Tree]) -> str:
         facts.append((percent(sum(agreements) / len(agreements)), "of the training data where trees and expert agree"))
     items = "".join(f"<li><b>{escape(value)}</b><span>{escape(meaning)}</span></li>" for value, meaning in facts)
     return (
-        f"<header>\n<h1>{escape(summary.game)}</h1>\n"
+        f"<header>\n<h1>{escape(summary.title)}</h1>\n"
         '<p class="kind">A trained policy as decision trees that people can read, made with '
         f"<b>{escape(summary.algorithm)}</b></p>\n"
         f'<p class="verdict">{escape(verdict(summary, len(trees)))}</p>\n<ul class="facts">{items}</ul>\n</header>'
