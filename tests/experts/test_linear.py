@@ -61,3 +61,34 @@ def test_linear_rules_are_for_signals():
 def test_few_episodes_are_spread_over_rounds():
     each = {episodes: linear.LinearSettings(episodes=episodes).played_by_each for episodes in (80, 260, 960, 5000)}
     assert each == {80: 1, 260: 1, 960: 4, 5000: 5}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_own_weights_are_judged_by_what_a_signal_and_its_neighbours_lose(shared):
+    """Against a loop over the signals; shared weights are judged by the score."""
+    game = hydraviper.make("ingolstadt-corridor:steps=2")
+    search = linear._Search(game, linear.LinearSettings(), None, lambda status: None)
+    signals, kinds = len(game.agents), len(search.kinds)
+    draws = np.random.default_rng(0)
+    candidates = draws.normal(size=(8, kinds * (1 if shared else signals)))
+    returns = [draws.normal(size=(3, signals)) for _ in candidates]
+    elite = search._elite(candidates, returns)
+    assert elite.shape == (2, candidates.shape[1])
+    for i in range(1 if shared else signals):
+        beside = {i, *(a + b - i for a, b in game.offers.graph.neighbours if i in (a, b))}
+        judges = range(signals) if shared else beside
+        lost = [-sum(one[:, j].mean() for j in judges) for one in returns]
+        block = slice(i * kinds, (i + 1) * kinds)
+        np.testing.assert_array_equal(elite[:, block], candidates[np.argsort(lost)[:2], block])
+
+
+def test_the_first_round_tries_long_greens(monkeypatch):
+    tried = []
+    game = hydraviper.make(street_with(memory=1))
+    search = linear._Search(game, QUICK, None, lambda status: None)
+    monkeypatch.setattr(search, "expert", tried.append)
+    monkeypatch.setattr(search, "returns", lambda policies, seeds: [np.zeros((1, 2)) for _ in policies])
+    start, spread = np.array([linear.KINDS[kind] for kind in search.kinds]).T
+    search.around(start, np.maximum(spread, 1e-3), 0.2)
+    first = np.abs(np.array(tried[: QUICK.candidates])[:, search.kinds.index("green")])
+    assert first[1::2].mean() > 2 * first[0]

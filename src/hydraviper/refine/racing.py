@@ -2,10 +2,9 @@
 
 The trees play with some random actions. At every observation that they met, each action is valued by what followed
 (`experience`) and by the expert. Candidates are trees grown or changed to earn more of these values, the run's other
-students, and the game's scripted rules as trees; where agents have neighbours, also the best of these for each agent
-(`mixing`). They race by successive halving on paired differences: those left after each heat play more seeds. A
-candidate that jams, that is, whose worst episode is far worse than that of the incumbent, is out. A second round tunes
-the winner's thresholds (`nudging`), and races again.
+students, and the game's scripted rules as trees. They race by successive halving on paired differences: those left
+after each heat play more seeds. A candidate that jams, that is, whose worst episode is far worse than that of the
+incumbent, is out. A second round tunes the winner's thresholds (`nudging`), and races again.
 """
 
 import time
@@ -19,7 +18,6 @@ from hydraviper.data import Observations
 from hydraviper.profile import Profile
 from hydraviper.protocols import offers
 from hydraviper.refine.experience import Experience
-from hydraviper.refine.mixing import mixed
 from hydraviper.refine.moves import Mover, Wishes
 from hydraviper.refine.nudging import nudged
 from hydraviper.refine.records import HELD_OUT, SEARCH, Found, SearchState, Trees
@@ -31,9 +29,7 @@ from hydraviper.trees.packed import leaf_of
 from hydraviper.trees.tree import Tree
 
 TIMED, LEAST, PLAYING = 4, 10, 0.6  # with seconds: rollouts to measure the pace, the fewest, share for playing
-# Shares of the budget; the rest is for the held-out check. Where agents have neighbours, mixing takes from the others.
-EXPLORED, RACED, NUDGED = 0.12, (0.13, 0.2), 0.35
-MIXED, RACED_AFTER, NUDGED_AFTER = 0.3, (0.08, 0.1), 0.2
+EXPLORED, RACED, NUDGED = 0.12, (0.13, 0.2), 0.35  # shares of the budget; the rest is for the held-out check
 CANDIDATES, MOVES = 12, 1500  # in a race; moves tried per tree to raise its value
 JAM = 2.0  # an episode this many times worse than the incumbent's worst one is a jam
 
@@ -78,18 +74,13 @@ def search(state: SearchState) -> Found:
     episodes = max(2, int(EXPLORED * budget))
     experience.gather(best, 0, episodes)
     scores.played += episodes
-    mixes = len(state.team) > 1 and offers(state.game).graph.neighbours is not None
-    raced, tuned = (RACED_AFTER, NUDGED_AFTER) if mixes else (RACED, NUDGED)
     for turn in range(2):
         if state.left() <= 0:
             break
-        named, played = _proposed(state, best, experience, turn, int(tuned * budget / 2))
-        if turn == 0 and mixes:
-            both, mixing = mixed(state, [best, *named.values()], int(MIXED * budget))
-            named, played = {"the best for each agent": both} | named, played + mixing
+        named, played = _proposed(state, best, experience, turn, int(NUDGED * budget / 2))
         scores.played += played
         state.progress("refining", 1 + 2 * turn, 5)
-        winner = _race(state, scores, [best, *named.values()], scores.played + int(raced[turn] * budget))
+        winner = _race(state, scores, [best, *named.values()], scores.played + int(RACED[turn] * budget))
         if winner is not best:
             start = next((name for name, trees in named.items() if trees is winner), start)
             best = winner
