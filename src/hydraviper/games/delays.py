@@ -44,6 +44,7 @@ class Delays:
         asked = ("TimeLoss", "RouteID", "RouteIndex", "Speed", "WaitingTime", "DepartDelay", "Route")
         of_vehicle = (simulation.question(library, "vehicle", f"get{name}") for name in asked)
         self._loss, self._route, self._index, self._speed, self._wait, self._late, self._edges = of_vehicle
+        self._tell = simulation.question(library, "vehicle", "getParameter")
         self._vehicles: dict[str, Vehicle] = {}
         self._routes: dict[tuple[str, ...], tuple[int, ...]] = {}  # edges -> the next street's at each of them
         self._arrived: list[str] = []  # since the last look
@@ -75,8 +76,7 @@ class Delays:
 
     def measures(self) -> dict[str, float]:
         """What to tell beside the score, once the episode is over."""
-        vehicle, running = self._library.vehicle, self._library.vehicle.getIDList()
-        stops = self._stops + sum(int(vehicle.getParameter(name, _STOPS)) for name in running)
+        stops = self._stops + sum(int(self._tell(name, _STOPS)) for name in self._library.vehicle.getIDList())
         return {
             "delay, s": self.total / max(self.due, 1),
             "stops per vehicle": stops / max(self.due, 1),
@@ -85,13 +85,13 @@ class Delays:
         }
 
     def _look_at_arrived(self, arisen: list[float]) -> None:
-        vehicle, known = self._library.vehicle, self._vehicles
+        known = self._vehicles
         for name in self._arrived:
             trip = known.pop(name) if name in known else self._new(name, self._route(name))
             outside = self._late(name) if trip.outside is None else trip.outside
             arisen[trip.street] += outside + self._loss(name) - trip.delay
             self._move_on(trip, len(trip.ahead) - 1)
-            self._stops += int(vehicle.getParameter(name, _STOPS))
+            self._stops += int(self._tell(name, _STOPS))
         self._arrived = []
 
     def _look_on_the_road(self, names: Sequence[str], arisen: list[float]) -> list[str]:

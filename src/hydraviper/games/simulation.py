@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
@@ -74,7 +74,7 @@ def load(scenario: Scenario, seed: int, holder: object, extras: Extras | None = 
 
 
 @cache
-def question(library: Sumo, domain: str, name: str) -> Callable[[str], Any]:
+def question(library: Sumo, domain: str, name: str) -> Callable[..., Any]:
     """What libsumo's compiled part answers about a vehicle or a lane, in half the time of its Python names."""
     compiled = getattr(library, "_libsumo", None)  # TraCI has none
     return getattr(compiled, f"{domain}_{name}", None) or getattr(getattr(library, domain), name)
@@ -92,12 +92,17 @@ def complaints(what: str, listen: bool = False, called: Mapping[str, str] | None
 
     Files go by the names that `called` gives them.
     """
-    library = sumo()
     printed: list[str] = []
     try:
-        with _stderr_into(printed) if listen else nullcontext():
+        if listen:
+            with _stderr_into(printed):
+                yield
+        else:
             yield
-    except (library.TraCIException, library.FatalTraCIError) as error:
+    except Exception as error:
+        library = sumo()
+        if not isinstance(error, (library.TraCIException, library.FatalTraCIError)):
+            raise
         if _instead is not None and isinstance(error, library.FatalTraCIError):
             raise WindowClosedError("the window was closed before the episode had ended.") from None
         known = _reasons(printed, str(error)) or "it gives no reason"
