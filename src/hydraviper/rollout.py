@@ -46,8 +46,8 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     acting: list[np.ndarray] = []
     standing, counts = offers(game).standing, np.array([len(agent.actions) for agent in game.agents])
     least = 0 if offers(game).compiled else -offers(game).programs  # some games have programs to leave agents to
-    trace = np.full((episodes, game.horizon), np.nan) if offers(game).scoring.step_minutes is not None else None
-    for step in range(game.horizon):
+    clocked = offers(game).scoring.step_minutes is not None
+    for _ in range(game.horizon):
         if record:
             seen.append(observations)
             if standing is not None:
@@ -57,14 +57,12 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
         observations = _seen(game, observations, episodes)
         rewards = _plain(game, "rewards", rewards, (episodes, agents), np.float64)
         done = _plain(game, "ends of episodes", done, (episodes,), np.bool_)
-        if record:
+        if record or clocked:
             paid.append(rewards)
         if left == episodes:
             returns += rewards
         else:
             np.add(returns, rewards, out=returns, where=running[:, None])
-        if trace is not None:  # scaled so that the mean over the steps is the episode's score
-            trace[running, step] = game.score.of(rewards * game.horizon)[running]
         lengths += running
         running &= ~done
         left = np.count_nonzero(running)
@@ -76,7 +74,18 @@ def _play_block(game: Game, policy: Policy, seeds: np.ndarray, record: bool) -> 
     rewarded = _by_episode(paid, lengths) if record and paid else None
     counted = _by_episode(acting, lengths) if acting else None
     cut = None if standing is None else standing().cut.copy()
+    trace = _trace(game, paid, lengths) if clocked else None
     return Rollouts(returns, lengths, kept, dict(game.measures()), rewarded, trace, counted, cut)
+
+
+def _trace(game: Game, paid: list[np.ndarray], lengths: np.ndarray) -> np.ndarray:
+    """The score of every step [E, T], scaled so that their mean is the episode's; not a number after its end."""
+    trace = np.full((len(lengths), game.horizon), np.nan)
+    if paid:
+        rewards = np.stack(paid, axis=1)  # [E, T, N]
+        scores = game.score.of((rewards * game.horizon).reshape(-1, rewards.shape[2])).reshape(rewards.shape[:2])
+        trace[:, : len(paid)] = np.where(np.arange(len(paid)) < lengths[:, None], scores, np.nan)
+    return trace
 
 
 def _by_episode(steps: list[np.ndarray], lengths: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -341,7 +341,8 @@ class Traffic:
 
     def _waiting(self, i: int) -> list[bool]:
         """Which movements of a signal have waiting vehicles, as it saw last."""
-        return [self._observed[i][0, feature] > 0 for feature in self._controllers[i].seen_by]
+        seen = self._observed[i][0].tolist()
+        return [seen[feature] > 0 for feature in self._controllers[i].seen_by]
 
     def _show(self, actions: Sequence[int]) -> None:
         """Let every signal choose, and show its lights until the next choice is due."""
@@ -377,8 +378,7 @@ class Traffic:
         """Whether vehicles whose way in is not green any more are slow inside the junction: others are gone in time."""
         speed = simulation.question(self._sumo, "vehicle", "getSpeed")
         vehicles = simulation.question(self._sumo, "lane", "getLastStepVehicleIDs")
-        ways = zip(lights, self.network.signals[i].across, strict=True)
-        inside = {way for light, lanes in ways if light not in GREEN for way in lanes}
+        inside = _not_green(lights, self.network.signals[i].across)
         return any(speed(name) < SLOW for way in inside for name in vehicles(way))
 
     def _leave(self, i: int, program: int) -> None:
@@ -421,6 +421,12 @@ class Traffic:
                 f"no vehicle enters {self.scenario.file} in the {self._time - self._begin:.0f} seconds from second "
                 f"{self._begin:.0f}: check its routes and its begin."
             )
+
+
+@cache
+def _not_green(lights: str, across: tuple[tuple[str, ...], ...]) -> frozenset[str]:
+    """The ways across a junction whose entrance is not green."""
+    return frozenset(way for light, lanes in zip(lights, across, strict=True) if light not in GREEN for way in lanes)
 
 
 def _intersections(agents: Sequence[Agent], signals: Sequence[Signal]) -> dict[str, Intersection]:
