@@ -11,6 +11,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from tests.twins.test_sumo_rl import play_with_sumo_rl
 import hydraviper
 from hydraviper.games import catalogue, simulation
 from hydraviper.games.traffic import Traffic
+from hydraviper.seeding import practice
 
 SEED = 5
 MOST_OVER_BARE, LEAST_OVER_TRACI, LEAST_OF_TWO_WORKERS = 1.2, 2.5, 1.6
@@ -52,7 +54,7 @@ class Replayed:
 Lights = list[tuple[float, str, str]]  # second, signal, what it shows from then on
 
 
-def lights_of(game: Traffic, actions: list[np.ndarray]) -> Lights:
+def lights_of(game: Traffic, actions: list[np.ndarray], seeds: np.ndarray) -> Lights:
     """What every signal shows in an episode, as the game tells SUMO."""
     library, shown = simulation.sumo(), []
     show = library.trafficlight.setRedYellowGreenState
@@ -63,18 +65,16 @@ def lights_of(game: Traffic, actions: list[np.ndarray]) -> Lights:
 
     library.trafficlight.setRedYellowGreenState = note
     try:
-        hydraviper.play(game, Replayed(actions), np.array([SEED], np.uint64))
+        hydraviper.play(game, Replayed(actions), seeds)
     finally:
         library.trafficlight.setRedYellowGreenState = show
     return shown
 
 
-def bare(game: Traffic, shown: Lights) -> None:
+def bare(game: Traffic, shown: Lights, seed: int) -> None:
     """The same lights in libsumo, so the same traffic, and nothing read."""
     library = simulation.sumo()
-    arguments = game.scenario.arguments(SEED)
-    device = arguments.index("--device.tripinfo.probability")
-    library.load(arguments[:device] + arguments[device + 2 :])
+    library.load(game.scenario.arguments(seed, replace(game._day(seed), trips=False, keep=0)))
     for phase in game.scenario.extra_phases:
         simulation._add(library, phase)
     begin = now = library.simulation.getTime()
@@ -94,24 +94,31 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def rollout_ratios(name: str, repetitions: int) -> list[tuple[str, float, float, str]]:
-    """One rollout against bare libsumo and against sumo-rl over TraCI, with the same signals."""
+    """One rollout of training against bare libsumo, and one of an evaluation against sumo-rl over TraCI."""
     game = hydraviper.make(name)
     assert isinstance(game, Traffic)
-    noted, seeds = Noted(game.offers.scoring.yardsticks["longest queue"]), np.array([SEED], np.uint64)
-    signals = game.network.signals
-    hydraviper.play(game, noted, seeds)
-    actions = [np.where(_unknown(game, chosen), 0, chosen) for chosen in noted.actions]
-    states = [{s.identifier: s.greens[a] for s, a in zip(signals, chosen[0], strict=True)} for chosen in actions]
-    shown = lights_of(game, actions)
-    ours, theirs, traci = [], [], []
+    evaluation = np.array([SEED], np.uint64)
+    training = practice(game, evaluation)
+    signals, longest_queue = game.network.signals, game.offers.scoring.yardsticks["longest queue"]
+    actions, shown = {}, {}
+    for seeds in (evaluation, training):
+        noted = Noted(longest_queue)
+        hydraviper.play(game, noted, seeds)
+        actions[int(seeds[0])] = chosen = [np.where(_unknown(game, one), 0, one) for one in noted.actions]
+        shown[int(seeds[0])] = lights_of(game, chosen, seeds)
+    states = [{s.identifier: s.greens[a] for s, a in zip(signals, one[0], strict=True)} for one in actions[SEED]]
+    trained = int(training[0])
+    ours, theirs, evaluated, traci = [], [], [], []
     for _ in range(repetitions):
-        ours.append(seconds(lambda: hydraviper.play(game, Replayed(actions), seeds, record=True)))
-        theirs.append(seconds(lambda: bare(game, shown)))
+        ours.append(seconds(lambda: hydraviper.play(game, Replayed(actions[trained]), training, record=True)))
+        theirs.append(seconds(lambda: bare(game, shown[trained], trained)))
+        evaluated.append(seconds(lambda: hydraviper.play(game, Replayed(actions[SEED]), evaluation)))
     for _ in range(max(1, repetitions // 3)):
         traci.append(play_with_sumo_rl(game, states, SEED)["seconds"])
+    over_bare, over_ours = min(ours) / min(theirs), min(traci) / min(evaluated)
     return [
-        (f"{name}: one rollout over bare libsumo", min(ours) / min(theirs), MOST_OVER_BARE, f"{min(ours):.2f} s"),
-        (f"{name}: sumo-rl over TraCI over ours", -min(traci) / min(ours), -LEAST_OVER_TRACI, f"{min(traci):.2f} s"),
+        (f"{name}: one training rollout over bare libsumo", over_bare, MOST_OVER_BARE, f"{min(ours):.2f} s"),
+        (f"{name}: sumo-rl over TraCI over ours", -over_ours, -LEAST_OVER_TRACI, f"{min(traci):.2f} s"),
     ]
 
 

@@ -438,6 +438,21 @@ def test_days_vary_where_trees_are_made_and_nowhere_else():
     assert all(map(is_practice, task.seeds(Purpose.SELECT, 0, 3)))
 
 
+@pytest.mark.parametrize("game", ["street", "cologne-corridor:steps=30"])
+def test_practice_follows_no_trips_and_plays_the_same_traffic(game, monkeypatch):
+    """What only SUMO's own device knows is missing; what every vehicle does is the same with and without the device."""
+    game = hydraviper.make(street_with(score="delay", steps=20, variation=0.5) if game == "street" else game)
+    marked, day = practice(game, SEEDS[:1]), game._day
+    quick = hydraviper.play(game, longest(game), marked, record=True)
+    monkeypatch.setattr(game, "_day", lambda seed: replace(day(seed), trips=True))
+    whole = hydraviper.play(game, longest(game), marked, record=True)
+    assert quick.returns.tolist() == whole.returns.tolist()
+    assert all((one == other).all() for one, other in zip(quick.observations, whole.observations, strict=True))
+    missing = {"stops per vehicle", "mean time loss, s", "mean travel time, s", "vehicles arrived"}
+    assert set(whole.measures) - set(quick.measures) == {*missing, "vehicles that could not enter"}
+    assert all(quick.measures[name] == whole.measures[name] for name in quick.measures)
+
+
 def _due(game, seed):
     hydraviper.play(game, longest(game), np.array([seed], np.uint64))
     return game._delays.due

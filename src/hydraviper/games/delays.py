@@ -38,9 +38,12 @@ class Delays:
     looks belongs to the street that the vehicle was on at the first one, since that signal's choice decided about it.
     """
 
-    def __init__(self, library: Sumo, turns: Mapping[tuple[str, str], int], streets: int) -> None:
-        """`turns` says which street into a signal ends between two edges, by its number."""
-        self._library, self._turns, self._streets = library, turns, streets
+    def __init__(self, library: Sumo, turns: Mapping[tuple[str, str], int], streets: int, trips: bool = True) -> None:
+        """`turns` says which street into a signal ends between two edges, by its number.
+
+        Stops are counted if SUMO follows `trips`.
+        """
+        self._library, self._turns, self._streets, self.trips = library, turns, streets, trips
         asked = ("TimeLoss", "RouteID", "RouteIndex", "Speed", "WaitingTime", "DepartDelay", "Route")
         of_vehicle = (simulation.question(library, "vehicle", f"get{name}") for name in asked)
         self._loss, self._route, self._index, self._speed, self._wait, self._late, self._edges = of_vehicle
@@ -76,13 +79,15 @@ class Delays:
 
     def measures(self) -> dict[str, float]:
         """What to tell beside the score, once the episode is over."""
-        stops = self._stops + sum(int(self._tell(name, _STOPS)) for name in self._library.vehicle.getIDList())
         return {
             "delay, s": self.total / max(self.due, 1),
-            "stops per vehicle": stops / max(self.due, 1),
+            **({"stops per vehicle": self._all_stops() / max(self.due, 1)} if self.trips else {}),
             "stopped vehicles, whole network": self._stopped / max(self._looks, 1),
             "longest wait, s": self.longest_wait,
         }
+
+    def _all_stops(self) -> int:
+        return self._stops + sum(int(self._tell(name, _STOPS)) for name in self._library.vehicle.getIDList())
 
     def _look_at_arrived(self, arisen: list[float]) -> None:
         known = self._vehicles
@@ -91,7 +96,8 @@ class Delays:
             outside = self._late(name) if trip.outside is None else trip.outside
             arisen[trip.street] += outside + self._loss(name) - trip.delay
             self._move_on(trip, len(trip.ahead) - 1)
-            self._stops += int(self._tell(name, _STOPS))
+            if self.trips:
+                self._stops += int(self._tell(name, _STOPS))
         self._arrived = []
 
     def _look_on_the_road(self, names: Sequence[str], arisen: list[float]) -> list[str]:

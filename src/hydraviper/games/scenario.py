@@ -20,9 +20,9 @@ from hydraviper.games.sumo_files import InputFile
 OPTIONS = (
     *("--no-step-log", "true", "--no-warnings", "true", "--verbose", "false", "--duration-log.disable", "true"),
     *("--time-to-teleport", "-1", "--max-depart-delay", "-1", "--waiting-time-memory", "10000"),
-    *("--device.tripinfo.probability", "1"),  # SUMO adds up time loss and travel time by itself
     *("--random", "false", "--device.ssm.file", sumo_files.NOWHERE),  # a vehicle's own devices write, too
 )
+TRIPS = ("--device.tripinfo.probability", "1")  # SUMO follows every trip by itself, which costs it some time
 MOST_SEEDS = 2**31  # SUMO's seeds are signed and of 32 bits
 LARGEST = 2**20  # bytes of a configuration
 
@@ -91,6 +91,7 @@ class Extras:
     demand: float = 1.0  # times the scenario's own
     keep: int = 0  # seconds for which vehicles that arrived can still be asked
     files: tuple[str, ...] = ()  # more additional files
+    trips: bool = True  # whether SUMO counts the stops of every trip, and adds up time loss and travel time
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ class Scenario:
         if extras.keep:
             chosen["keep-after-arrival"] = str(extras.keep)
         options = [f"--{name}={value}" for name, value in chosen.items()]
-        return [*files, *options, *OPTIONS, "--seed", str(seed % MOST_SEEDS)]
+        followed = TRIPS if extras.trips else ()
+        return [*files, *options, *OPTIONS, *followed, "--seed", str(seed % MOST_SEEDS)]
 
 
 def _digests(file: InputFile) -> list[str]:

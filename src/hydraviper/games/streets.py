@@ -60,10 +60,15 @@ class StreetDelays(Delays):
     """Follows every vehicle of an episode, and keeps what happens on each street."""
 
     def __init__(
-        self, library: Sumo, turns: Mapping[tuple[str, str], int], streets: int, phases: Sequence[int]
+        self,
+        library: Sumo,
+        turns: Mapping[tuple[str, str], int],
+        streets: int,
+        phases: Sequence[int],
+        trips: bool = True,
     ) -> None:
         """`phases` has how many green phases each signal has."""
-        super().__init__(library, turns, streets)
+        super().__init__(library, turns, streets, trips)
         self._kept = np.zeros((_NUMBERS, streets + 1))  # the last one is nobody's
         self._delayed, self._came, self._passed, self._longest, self._outside = self._kept
         self._shown = [np.zeros(count) for count in phases]

@@ -87,7 +87,7 @@ class Traffic:
         self.parameters: Mapping[str, Any] = {**subject, **options.to_json()}
         self.horizon = options.steps
         self._extras = Extras(options.demand, options.seconds_per_step + 1)
-        self._sumo = self._load(0)
+        self._sumo = simulation.load(scenario, 0, self, self._extras)
         with simulation.complaints(f"SUMO cannot tell the signals of {scenario.file}"):
             self.network = road_network.read(self._sumo, options.reach, options.near)
         signals = self.network.signals
@@ -189,11 +189,12 @@ class Traffic:
         queues = ([name.startswith("queue from ") for name in agent.features] for agent in self.agents)
         return tuple(tuple(np.flatnonzero(own).tolist()) for own in queues)
 
-    def _load(self, seed: int) -> Sumo:
-        extras, variation = self._extras, self.options.variation
-        if variation and is_practice(seed):  # a quiet or a busy day
-            extras = replace(extras, demand=extras.demand * (1 + variation * (2 * fraction(seed) - 1)))
-        return simulation.load(self.scenario, seed, self, extras)
+    def _day(self, seed: int) -> Extras:
+        """An episode's demand: in practice that of a quiet or a busy day, whose trips nobody asks for."""
+        if not is_practice(seed):
+            return self._extras
+        variation = self.options.variation * (2 * fraction(seed) - 1)
+        return replace(self._extras, demand=self._extras.demand * (1 + variation), trips=False)
 
     def _with_demand(self, factor: float) -> Traffic:
         """The same game with so many times the traffic."""
@@ -222,7 +223,8 @@ class Traffic:
         """Load the scenario afresh; the seed is SUMO's own."""
         if len(seeds) != 1:
             raise InputError(f"{self.name} plays one episode at a time, not {len(seeds)}.")
-        self._sumo = library = self._load(int(seeds[0]))
+        day = self._day(int(seeds[0]))
+        self._sumo = library = simulation.load(self.scenario, int(seeds[0]), self, day)
         lights = library.trafficlight
         self._controls = self._controlled()
         for control, signal in zip(self._controls, self.network.signals, strict=True):
@@ -231,7 +233,7 @@ class Traffic:
         self._runs = [programs.OWN] * len(self._controls)  # the program that each signal is left to; 0: none
         self._begin = self._time = library.simulation.getTime()
         self._clock = 0
-        self._delays = self._followed(library)
+        self._delays = self._followed(library, day.trips)
         self._paid = np.zeros(len(self.agents))
         if self._loops:
             self._loops.start()
@@ -240,13 +242,13 @@ class Traffic:
             self._camera.begin(library)
         return self._observe()
 
-    def _followed(self, library: Sumo) -> Delays:
+    def _followed(self, library: Sumo, trips: bool) -> Delays:
         """What follows the vehicles of an episode, as closely as somebody asked for."""
         if self._watched:
             self._watched = False
             phases = [len(agent.actions) for agent in self.agents]
-            return StreetDelays(library, self._turns, len(self._streets), phases)
-        return Delays(library, self._turns, len(self._streets))
+            return StreetDelays(library, self._turns, len(self._streets), phases, trips)
+        return Delays(library, self._turns, len(self._streets), trips)
 
     def _watch(self) -> None:
         self._watched = True
@@ -290,8 +292,10 @@ class Traffic:
         """What drivers feel: times lost and travelled over all vehicles that entered, delays over all that were due.
 
         The longest wait is how long any vehicle stood without moving or waited to enter, looked at once per step.
+        Of practice there is only what costs nothing.
         """
-        numbers = _trips(self._sumo) | self._delays.measures() | self._steps_in()
+        trips = _trips(self._sumo) if self._delays.trips else {}
+        numbers = trips | self._delays.measures() | self._steps_in()
         if self.options.score == "delay":
             del numbers["delay, s"]  # the score itself
         else:
