@@ -69,7 +69,7 @@ def nobody_pays(rows: Sequence[Row]) -> Iterator[Claim]:
         yield Claim(scope, f"{who}: no jam", FAILS if jams else HOLDS, f"{jams:g} of {episodes} episodes")
         ours, fixed = (_over_seeds(row, OUTSIDE, side) for side in ("trees", FIXED))
         what = f"{who}: no more vehicles outside at the end than with {FIXED}"
-        yield Claim(scope, what, _at_most(ours, fixed.mean), f"{ours.mean:.1f} and {fixed.mean:.1f}")
+        yield Claim(scope, what, _at_most(ours, fixed.mean), f"{ours.mean:.2f} and {fixed.mean:.2f}")
         wait = _over_seeds(row, WAIT, "trees")
         what = f"{who}: the longest wait of an episode is, on average, at most {LONGEST_WAIT:g} s"
         yield Claim(scope, what, _at_most(wait, LONGEST_WAIT), f"{wait.mean:.0f} s")
