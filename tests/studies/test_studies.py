@@ -100,7 +100,7 @@ def test_a_cell_is_what_distill_prints(call):
     summary = json.loads(printed)
     assert code == 0
     assert set(summary) == set(document["summary"])
-    for field in set(summary) - {"out", "seconds", "command"}:
+    for field in set(summary) - {"out", "seconds", "megabytes", "command"}:
         assert summary[field] == document["summary"][field], field
 
 
