@@ -17,6 +17,7 @@ import numpy as np
 from hydraviper.data import Observations
 from hydraviper.profile import Profile
 from hydraviper.protocols import offers
+from hydraviper.refine.counted import Counted
 from hydraviper.refine.experience import Experience
 from hydraviper.refine.moves import Mover, Wishes
 from hydraviper.refine.nudging import nudged
@@ -69,6 +70,8 @@ class _Scores:
 def search(state: SearchState) -> Found:
     """Two rounds of exploring, proposing and racing; then the winner and the given trees on held-out seeds."""
     budget = state.settings.rollouts or _likely(state)
+    counted = Counted(state.engine, lambda played: state.progress("rollouts", min(played, budget), budget))
+    state = replace(state, engine=counted)
     scores, experience = _Scores(state), Experience(state)
     best, start = state.given, "given trees"
     episodes = max(2, int(EXPLORED * budget))
@@ -79,18 +82,15 @@ def search(state: SearchState) -> Found:
             break
         named, played = _proposed(state, best, experience, turn, int(NUDGED * budget / 2))
         scores.played += played
-        state.progress("refining", 1 + 2 * turn, 5)
         winner = _race(state, scores, [best, *named.values()], scores.played + int(RACED[turn] * budget))
         if winner is not best:
             start = next((name for name, trees in named.items() if trees is winner), start)
             best = winner
-        state.progress("refining", 2 + 2 * turn, 5)
     left = budget - scores.played - max(2, budget // 50)  # the last share is for counting the nodes
     checked = 2 if best is state.given else max(2, left // 2)
     before, after = scores.of([state.given, best], HELD_OUT, checked)
     if _jams(after, before):
         best, after = state.given, before
-    state.progress("refining", 5, 5)
     return Found(trees=best, before=state.sign * before, after=state.sign * after, rollouts=scores.played, start=start)
 
 
