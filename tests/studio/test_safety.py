@@ -17,7 +17,7 @@ from hydraviper import InputError, Wish, edit, load_run
 from hydraviper.runs.opening import playing
 from hydraviper.runs.starting import NewRun
 from hydraviper.studio.guard import Guard
-from hydraviper.studio.jobs import Counted, Job
+from hydraviper.studio.jobs import Job
 from hydraviper.studio.shelf import Shelf
 
 
@@ -237,9 +237,9 @@ def test_a_browser_that_leaves_before_the_answer_makes_nobody_fail():
 def test_a_job_counts_episodes_and_plays_them_as_the_engine_does(navigation, example):
     run = load_run(example)
     wish = Wish(0, cut=True)
-    with playing(run.game, None, 1) as engine:
-        job = Job("Both versions play", 40)
-        counted = edit(run, "agent-0", wish, episodes=20, dry_run=True, engine=Counted(engine, job, 3))
+    job = Job("Both versions play", 40)
+    with playing(run.game, None, 1) as engine, playing(run.game, engine, 1, job.reach) as telling:
+        counted = edit(run, "agent-0", wish, episodes=20, dry_run=True, engine=telling)
         alone = edit(run, "agent-0", wish, episodes=20, dry_run=True, engine=engine)
     assert str(counted) == str(alone)
     assert job.done == 40

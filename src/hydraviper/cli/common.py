@@ -78,15 +78,16 @@ def progress_bar(as_json: bool) -> Iterator[Progress]:
 
 
 def _lines() -> Progress:
-    """Progress that prints a line when a step begins, and then every ten seconds."""
+    """Progress that prints a line when a step begins, and then every ten seconds, however many steps go on at once."""
     start = time.monotonic()
-    last_step, last_line = "", start
+    begun, last_line = set[str](), start
 
     def show(step: str, done: int, of: int) -> None:
-        nonlocal last_step, last_line
+        nonlocal last_line
         now = time.monotonic()
-        if step != last_step or now - last_line >= LINE_EVERY:
-            last_step, last_line = step, now
+        if step not in begun or now - last_line >= LINE_EVERY:
+            begun.add(step)
+            last_line = now
             print(f"{step}: {done:,} of {of:,} after {now - start:.0f} s", file=sys.stderr, flush=True)
 
     return show

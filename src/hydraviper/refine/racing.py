@@ -15,9 +15,9 @@ import numba as nb
 import numpy as np
 
 from hydraviper.data import Observations
+from hydraviper.engines.counted import counted
 from hydraviper.profile import Profile
 from hydraviper.protocols import offers
-from hydraviper.refine.counted import Counted
 from hydraviper.refine.experience import Experience
 from hydraviper.refine.moves import Mover, Wishes
 from hydraviper.refine.nudging import nudged
@@ -70,8 +70,8 @@ class _Scores:
 def search(state: SearchState) -> Found:
     """Two rounds of exploring, proposing and racing; then the winner and the given trees on held-out seeds."""
     budget = state.settings.rollouts or _likely(state)
-    counted = Counted(state.engine, lambda played: state.progress("rollouts", min(played, budget), budget))
-    state = replace(state, engine=counted)
+    telling = counted(state.game, state.engine, lambda played: state.progress("refining", min(played, budget), budget))
+    state = replace(state, engine=telling)
     scores, experience = _Scores(state), Experience(state)
     best, start = state.given, "given trees"
     episodes = max(2, int(EXPLORED * budget))

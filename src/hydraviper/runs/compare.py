@@ -10,8 +10,9 @@ from msgspec import structs
 
 from hydraviper.algorithm import distill
 from hydraviper.data import Estimate, InputError, Progress
+from hydraviper.engines.counted import counted
 from hydraviper.experts.worth import AnyExpert
-from hydraviper.protocols import Game
+from hydraviper.protocols import Game, offers
 from hydraviper.records import AlgorithmScores, Comparison, Difference, Evaluation, Outcome, ScoreMeaning, encode
 from hydraviper.runs import evaluate as evaluation
 from hydraviper.runs.folder import check_new_file
@@ -38,12 +39,16 @@ def compare(
     algorithms: dict[str, AlgorithmScores] = {}
     evaluations: list[Evaluation] = []
     with engine_for(game, workers) as engine:
-        references = evaluation.play_references(game, expert, engine, episodes)
+        of = episodes * (1 + len(offers(game).scoring.yardsticks))
+        telling = counted(game, engine, lambda played: progress("expert and yardsticks", played, of))
+        references = evaluation.play_references(game, expert, telling, episodes)
         for variant in variants:
             evaluations, seconds, rollouts = [], [], {}
             for seed in range(seeds):
                 start = time.perf_counter()
-                distilled = distill(game, expert, replace(settings, seed=seed), variant, engine)
+                own = replace(settings, seed=seed)
+                steps = evaluation.beginning(f"{variant.name}: ", progress)
+                distilled = distill(game, expert, own, variant, engine, progress=steps)
                 seconds.append(time.perf_counter() - start)
                 rollouts = rollouts or distilled.ledger.rollouts
                 # the evaluation's own seed: every algorithm and seed meets the same episodes
@@ -72,6 +77,7 @@ def _over_seeds(runs: Sequence[Evaluation], seconds: Sequence[float], rollouts: 
             "median": float(np.median([score.median or 0.0 for score in scores])),
             "worst": max(score.worst or 0.0 for score in scores),
             "jammed": sum(score.jammed or 0 for score in scores),
+            "nearly_jammed": sum(score.nearly_jammed or 0 for score in scores),
         }
     return AlgorithmScores(
         **structs.asdict(Estimate.of([score.mean for score in scores])),
@@ -136,8 +142,14 @@ def _jams(result: Comparison) -> list[str]:
     rows |= result.algorithms
     rows |= {f"script: {name}": row for name, row in result.yardsticks.items()}
     jams = [(name, row) for name, row in rows.items() if row.jammed is not None]
-    lines = [f"| {name} | {row.median:.2f} | {row.worst:.2f} | {row.jammed} |" for name, row in jams]
-    header = ["", "| policy | median | worst | jammed episodes (algorithms: all seeds) |", "|---|---|---|---|"]
+    lines = [
+        f"| {name} | {row.median:.2f} | {row.worst:.2f} | {row.jammed} | {row.nearly_jammed} |" for name, row in jams
+    ]
+    header = [
+        "",
+        "| policy | median | worst | jammed episodes (algorithms: all seeds) | nearly |",
+        "|---|---|---|---|---|",
+    ]
     return header + lines if lines else []
 
 

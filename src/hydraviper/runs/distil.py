@@ -14,6 +14,7 @@ from msgspec import structs
 from hydraviper.algorithm import Distilled, distill
 from hydraviper.data import Estimate, InputError, JobError, Progress
 from hydraviper.drawing.pages.report import render_report
+from hydraviper.engines.counted import counted
 from hydraviper.engines.remembered import QUICK, PiecewiseEngine, RememberedEngine
 from hydraviper.experts import store
 from hydraviper.experts.store import StoredExpert
@@ -108,15 +109,15 @@ def execute(
     remembered = _remembered(plan, folder, engine, ledger, shared)
     engine = remembered or engine
     expert = _expert(plan, folder, engine, ledger, episodes, progress, tell)
-    result = distill(plan.game, expert, plan.settings, plan.variant, engine, ledger, progress, plan.constraints)
+    telling = counted(plan.game, engine, _budget_told(plan.settings, progress))
+    result = distill(plan.game, expert, plan.settings, plan.variant, telling, ledger, progress, plan.constraints)
     seconds = {"total": time.perf_counter() - start + ledger.seconds_before, **ledger.seconds}
     played = None if references is None else references()
     scores = evaluation.evaluate_profile(
-        plan.game, result.profile, engine, episodes, references=played, watch=played is None
+        plan.game, result.profile, engine, episodes, references=played, watch=played is None, progress=progress
     )
     if remembered is not None:
         _note_remembered(ledger, remembered)
-    progress("evaluated", 1, 1)
     summary = _summary(result, scores, seconds, engine, episodes, folder, command)
     if plan.constraints is not None:
         constraints = _constraints(plan, plan.constraints, result, engine, episodes, progress)
@@ -127,6 +128,17 @@ def execute(
         (folder / JOURNAL).replace(shared / f"{folder.name}.journal")
     (folder / JOURNAL).unlink(missing_ok=True)
     return summary
+
+
+def _budget_told(settings: Settings, progress: Progress) -> Callable[[int], None]:
+    """Tells how much of a run's budget is played; what a search plays beyond it, the search tells itself."""
+    of = settings.rollouts_per_iteration + settings.train_budget + settings.valid_budget
+
+    def tell(played: int) -> None:
+        if played <= of:
+            progress("rollouts", played, of)
+
+    return tell
 
 
 def save_run(

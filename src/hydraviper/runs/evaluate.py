@@ -9,6 +9,7 @@ from msgspec import structs
 
 from hydraviper.algorithm import Distilled
 from hydraviper.data import Estimate, InputError, Progress, Rollouts, StreetRecord
+from hydraviper.engines.counted import counted
 from hydraviper.profile import Profile
 from hydraviper.protocols import Engine, Expert, Game, Policy, Student, offers
 from hydraviper.records import AtDemand, Course, Evaluation, Outcome, OverTime, ScoreRecord, Summary
@@ -45,22 +46,27 @@ def evaluate(
         game, profile = run.game, Profile(students=run.students, expert=run.expert)
         algorithm, path, workers = run.trees.made["algorithm"], run.path, run.workers
     others, count = at_demands(game, demand), episodes_for(game, episodes)
-    progress("evaluating", 0, 1 + len(others))
     with playing(game, engine, workers) as engine:
-        scores = evaluate_profile(game, profile, engine, count, seed)
+        scores = evaluate_profile(game, profile, engine, count, seed, progress=progress)
     busier = []
-    for done, (factor, other) in enumerate(others.items(), start=1):
-        progress("evaluating", done, 1 + len(others))
+    for factor, other in others.items():
         if other is game:
             found = scores
         else:
             with engine_for(other, workers) as own_engine:
-                found = evaluate_profile(other, profile, own_engine, count, seed)
+                found = evaluate_profile(
+                    other, profile, own_engine, count, seed, progress=beginning(f"demand {factor:g}: ", progress)
+                )
         busier.append(AtDemand(**structs.asdict(structs.replace(found, over_time=None)), factor=factor))
     where = None if path is None else str(path)
     whole = {"game": game.name, "algorithm": algorithm, "seed": seed, "run": where, "demand": tuple(busier)}
     whole["notes"] = remarks(game, profile.students, scores)
     return Summary(**structs.asdict(scores), **whole)
+
+
+def beginning(words: str, progress: Progress) -> Progress:
+    """Progress whose steps begin with some words, so that those of like work are told apart."""
+    return lambda step, done, of: progress(words + step, done, of)
 
 
 def at_demands(game: Game, factors: Sequence[float]) -> dict[float, Game]:
@@ -109,6 +115,7 @@ def evaluate_profile(
     *,
     watch: bool = True,
     earlier: Mapping[str, Policy] | None = None,
+    progress: Progress = lambda step, done, of: None,
 ) -> Evaluation:
     """Score trees, expert and yardsticks on the same unseen episodes, and the trees against scripted opponents.
 
@@ -116,6 +123,10 @@ def evaluate_profile(
     the trees are from them is told.
     """
     students, expert = profile.students, profile.expert
+    policies = (1 if students else 0) + len(earlier or {}) + 2 * len(offers(game).scoring.opponents)
+    policies += 0 if references else 1 + len(offers(game).scoring.yardsticks)
+    of = policies * episodes
+    engine = counted(game, engine, lambda played: progress("evaluated", min(played, of), of))
     references = references or play_references(game, expert, engine, episodes, seed, watch=watch)
     teacher, seeds = references.expert, references.seeds
     trees = engine.play(Watched(profile) if watch else profile, seeds) if students else teacher

@@ -1,13 +1,14 @@
 """Where games, experts, algorithms and engines come from, by the names that people give them."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hydraviper.data import InputError, Progress
 from hydraviper.engines.cluster import RayEngine
+from hydraviper.engines.counted import counted
 from hydraviper.engines.local import LocalEngine
 from hydraviper.engines.pieces import PieceEngine
 from hydraviper.experts import elsewhere, store, worth
@@ -180,13 +181,15 @@ def engine_for(game: Game, workers: int) -> PieceEngine:
 
 
 @contextmanager
-def playing(game: Game, engine: Engine | None, workers: int) -> Iterator[Engine]:
-    """The given engine, or one of this machine that is closed in the end."""
-    if engine is not None:
-        yield engine
-        return
-    with engine_for(game, workers) as local:
-        yield local
+def playing(
+    game: Game, engine: Engine | None, workers: int, tell: Callable[[int], None] | None = None
+) -> Iterator[Engine]:
+    """The given engine, or one of this machine that is closed in the end.
+
+    `tell` is told how many episodes have been played.
+    """
+    with nullcontext(engine) if engine is not None else engine_for(game, workers) as chosen:
+        yield chosen if tell is None else counted(game, chosen, tell)
 
 
 def episodes_for(game: Game, episodes: int | None) -> int:

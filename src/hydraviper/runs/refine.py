@@ -50,7 +50,7 @@ def refine(
             game, expert, students, engine, settings, allowed=kept_by(run.trees, game), progress=progress
         )
         seconds = {"total": time.perf_counter() - start, "refine": found.seconds}
-        scores = evaluation.evaluate_profile(game, Profile(expert, found.students), engine, episodes)
+        scores = evaluation.evaluate_profile(game, Profile(expert, found.students), engine, episodes, progress=progress)
         summary = Summary(
             **structs.asdict(scores),
             game=game.name,

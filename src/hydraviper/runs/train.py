@@ -59,7 +59,7 @@ def train(
         training = algorithms.train(game, algorithm, changes, engine, progress, opened)
         store.save(training.expert, path)
         count = SCORED_ON if game.width is None else game.recommended.evaluation_episodes
-        scores = evaluate_profile(game, Profile(training.expert), engine, count)
+        scores = evaluate_profile(game, Profile(training.expert), engine, count, progress=progress)
     summary = Summary(**structs.asdict(scores), game=game.name, algorithm=algorithm, seed=seed, out=str(path))
     curve = [asdict(status) for status in training.curve]
     return Trained(training.expert, summary, curve, path)

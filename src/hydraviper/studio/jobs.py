@@ -1,13 +1,7 @@
 """Work on a run that takes a while: how far it is, for every page that asks, also if the first one was left."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
-
-from hydraviper.data import Rollouts
-from hydraviper.protocols import Engine, Policy
 
 
 @dataclass
@@ -29,22 +23,6 @@ class Job:
         left = f", about {spent / self.done * (self.of - self.done):.0f} s left" if self.done else ""
         return f"{self.words}: {self.done} of {self.of} episodes{left}. This goes on if you leave the page."
 
-
-class Counted:
-    """An engine that tells a job how many episodes it has played; it plays `at_once` of them at a time."""
-
-    def __init__(self, engine: Engine, job: Job, at_once: int) -> None:
-        self._engine, self._job, self._at_once = engine, job, max(at_once, 1)
-
-    def play(self, policy: Policy, seeds: np.ndarray, record: bool = False) -> Rollouts:
-        """As the engine does; no episode depends on those beside it."""
-        parts = []
-        for start in range(0, max(len(seeds), 1), self._at_once):
-            some = seeds[start : start + self._at_once]
-            parts.append(self._engine.play(policy, some, record))
-            self._job.done = min(self._job.of, self._job.done + len(some))
-        return Rollouts.join(parts)
-
-    def play_many(self, policies: Sequence[Policy], seeds: Sequence[np.ndarray]) -> list[Rollouts]:
-        """One after the other."""
-        return [self.play(*both) for both in zip(policies, seeds, strict=True)]
+    def reach(self, done: int) -> None:
+        """So many episodes are played."""
+        self.done = min(self.of, done)

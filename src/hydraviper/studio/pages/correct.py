@@ -29,7 +29,7 @@ from hydraviper.studio.frame import (
     text,
     whole,
 )
-from hydraviper.studio.jobs import Counted, Job
+from hydraviper.studio.jobs import Job
 from hydraviper.studio.shelf import Shelf
 from hydraviper.studio.tree_view import TreeView, tree_of
 from hydraviper.studio.window import Builder
@@ -192,11 +192,9 @@ class _Correction:
         job, agent = Job("Both versions play the same episodes", 2 * episodes), str(self.agent.value)
 
         def act(run: Run) -> Edited:
-            at_once = run.workers * run.game.width if run.game.width else episodes
             try:
-                with playing(run.game, None, run.workers) as engine:
-                    counted = Counted(engine, job, at_once)
-                    done = edit(run, agent, wish, episodes=episodes, out=out, dry_run=dry_run, engine=counted)
+                with playing(run.game, None, run.workers, job.reach) as engine:
+                    done = edit(run, agent, wish, episodes=episodes, out=out, dry_run=dry_run, engine=engine)
             except BaseException:
                 job.outcome = "Nothing was changed."
                 if out is not None:
