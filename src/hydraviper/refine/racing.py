@@ -32,6 +32,7 @@ from hydraviper.trees.tree import Tree
 TIMED, LEAST, PLAYING = 4, 10, 0.6  # with seconds: rollouts to measure the pace, the fewest, share for playing
 EXPLORED, RACED, NUDGED = 0.12, (0.13, 0.2), 0.35  # shares of the budget; the rest is for the held-out check
 CANDIDATES, MOVES = 12, 1500  # in a race; moves tried per tree to raise its value
+LOOKED_AT = 10_000  # the most observations by which moves are judged: those of neighbouring steps tell the same
 JAM = 2.0  # an episode this many times worse than the incumbent's worst one is a jam
 
 
@@ -41,6 +42,15 @@ class _Met:
 
     observations: Observations
     worth: list[np.ndarray]  # per tree [S, actions]
+
+    def thinned(self) -> "_Met":
+        """Every so many of them, evenly, if there are more than moves are judged by."""
+        every = -(-len(self.worth[0]) // LOOKED_AT)
+        return (
+            self
+            if every <= 1
+            else _Met([seen[::every] for seen in self.observations], [w[::every] for w in self.worth])
+        )
 
 
 class _Scores:
@@ -188,6 +198,7 @@ def _earned(views, rows, a, worth, nodes, threshold, starts, terms):
 
 def _climbed(state: SearchState, trees: Trees, met: _Met, number: int, moves: int) -> Trees:
     """Trees changed by hill climbing so that their actions are worth more; nothing is played."""
+    met = met.thinned()
     team, vocabulary = state.team, state.vocabulary
     rows, widest = len(met.worth[0]), max(vocabulary.plain)
     views = np.zeros((len(team) * rows, widest), np.float32)
