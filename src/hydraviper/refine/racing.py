@@ -49,7 +49,10 @@ class _Met:
         return (
             self
             if every <= 1
-            else _Met([seen[::every] for seen in self.observations], [w[::every] for w in self.worth])
+            else _Met(
+                [seen[::every] for seen in self.observations],
+                [np.ascontiguousarray(worth[::every]) for worth in self.worth],
+            )
         )
 
 
