@@ -18,6 +18,7 @@ from hydraviper.refine.records import SEARCH, SearchState, Trees
 MOST_RANDOM = 0.3  # the largest share of random actions in an episode
 SOON, LATER = 0.8, 0.9  # two discount factors
 SWEEPS, FOREST, LEAST_IN_A_LEAF = 8, 40, 10  # iterations, trees of a forest, rows of a leaf
+LOOKED_AT = 10_000  # the most steps that forests learn from and moves are judged by: neighbouring ones tell the same
 DISASTER = 2.0  # episodes this many times worse than the median one are left out
 # what an agent may maximise: weights of (own return, own by LATER, team's return, team's by LATER)
 VIEWS = {
@@ -94,6 +95,7 @@ class Experience:
         )
         count = len(self.state.game.agents[i].actions)
         rows = np.flatnonzero(useful & (following != -2))
+        rows = rows[thinning(len(rows))]
         ended, after = following[rows] == -1, np.maximum(following[rows], 0)
         reward = np.stack([earned[rows, i]] * 2 + [earned[rows].sum(axis=1)] * 2, axis=1)
         discount = np.array([SOON, LATER, SOON, LATER])
@@ -125,6 +127,11 @@ class Experience:
             parts.append(np.where(part.following >= 0, part.following + start, part.following))
             start += len(part.following)
         return np.concatenate(parts)
+
+
+def thinning(rows: int) -> slice:
+    """Every so many rows, so that at most as many are left as are looked at."""
+    return slice(None, None, max(1, -(-rows // LOOKED_AT)))
 
 
 def _until_next(earned: np.ndarray, following: np.ndarray, acting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from hydraviper.data import Observations
 from hydraviper.engines.counted import counted
 from hydraviper.profile import Profile
 from hydraviper.protocols import offers
-from hydraviper.refine.experience import Experience
+from hydraviper.refine.experience import Experience, thinning
 from hydraviper.refine.moves import Mover, Wishes
 from hydraviper.refine.nudging import nudged
 from hydraviper.refine.records import HELD_OUT, SEARCH, Found, SearchState, Trees
@@ -32,7 +32,6 @@ from hydraviper.trees.tree import Tree
 TIMED, LEAST, PLAYING = 4, 10, 0.6  # with seconds: rollouts to measure the pace, the fewest, share for playing
 EXPLORED, RACED, NUDGED = 0.12, (0.13, 0.2), 0.35  # shares of the budget; the rest is for the held-out check
 CANDIDATES, MOVES = 12, 1500  # in a race; moves tried per tree to raise its value
-LOOKED_AT = 10_000  # the most observations by which moves are judged: those of neighbouring steps tell the same
 JAM = 2.0  # an episode this many times worse than the incumbent's worst one is a jam
 
 
@@ -44,15 +43,10 @@ class _Met:
     worth: list[np.ndarray]  # per tree [S, actions]
 
     def thinned(self) -> "_Met":
-        """Every so many of them, evenly, if there are more than moves are judged by."""
-        every = -(-len(self.worth[0]) // LOOKED_AT)
-        return (
-            self
-            if every <= 1
-            else _Met(
-                [seen[::every] for seen in self.observations],
-                [np.ascontiguousarray(worth[::every]) for worth in self.worth],
-            )
+        """Some of them, evenly, where there are more than are needed to judge moves by."""
+        some = thinning(len(self.worth[0]))
+        return _Met(
+            [seen[some] for seen in self.observations], [np.ascontiguousarray(part[some]) for part in self.worth]
         )
 
 
