@@ -244,9 +244,12 @@ def test_what_is_worse_is_not_returned(distilled, monkeypatch):
 
 
 @pytest.mark.slow
-def test_experience_values_actions_as_the_equations_do(monkeypatch):
+@pytest.mark.parametrize("looked_at", [1000, 300], ids=["all steps", "some steps"])
+def test_experience_values_actions_as_the_equations_do(monkeypatch, looked_at):
     """A world of two places whose values can be written down: agent 0 earns 1 by going to the other place."""
     monkeypatch.setattr(experience, "SWEEPS", 30)
+    monkeypatch.setattr(experience, "LOOKED_AT", looked_at)
+    assert len(np.arange(1000)[experience.thinning(1000)]) == {1000: 1000, 300: 250}[looked_at]
     draws, steps = np.random.default_rng(0), 1000
     place, moves = np.zeros(steps + 1, int), draws.integers(2, size=steps)
     for t, move in enumerate(moves):
