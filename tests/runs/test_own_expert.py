@@ -39,7 +39,8 @@ def test_one_command_from_a_network_to_trees(call):
     code, printed, complaint = call(*DISTILL, "--out", "run", "--json")
     assert code == 0, complaint
     words = " ".join(complaint.split())
-    assert "No expert is at hand for traffic: the best of longest queue, max-pressure, linear (6 minutes" in words
+    named, rules = GAME.partition(",")[0], "the best of longest queue, max-pressure, linear (6 minutes"
+    assert f"No expert is at hand for {named}: {rules}".replace(" ", "") in "".join(complaint.split())  # paths wrap
     assert "A rollout takes" in words
     told, recipe = json.loads(printed), json.loads(Path("run/settings.json").read_text())
     assert recipe["expert"] == {

@@ -17,6 +17,7 @@ from hydraviper.engines.remembered import PiecewiseEngine, RememberedEngine
 from hydraviper.experts import algorithms, store
 from hydraviper.experts.exploring import Yardstick
 from hydraviper.experts.store import StoredExpert
+from hydraviper.games import catalogue
 from hydraviper.protocols import Engine, Game, Policy, offers, spec_of
 from hydraviper.rollout import play
 from hydraviper.runs.folder import check_file
@@ -167,8 +168,9 @@ class Maker:
         minutes = (self.minutes if learns else 0) + count * seconds / self._workers / 60
         candidates = [*self._rules, *learner]
         best = f"the best of {', '.join(candidates)}" if len(candidates) > 1 else candidates[0]
+        name = catalogue.without_options(self.game.name, self.game.parameters)
         return (
-            f"No expert is at hand for {self.game.name}: {best} becomes {path}. "
+            f"No expert is at hand for {name}: {best} becomes {path}. "
             f"A rollout takes {seconds:.1f} s here, everything about {_minutes(max(1, round(minutes)))}."
         )
 
