@@ -148,4 +148,6 @@ def test_training_logs_its_curve(navigation, monkeypatch, tmp_path):
         ("10", "1.5", ""),
         ("20", "2.5", "4.0"),
     ]
-    assert told == [("episodes", 10, 20), ("episodes", 20, 20)]
+    assert told[:2] == [("episodes", 10, 20), ("episodes", 20, 20)]
+    step, done, of = told[-1]
+    assert (step, done) == ("evaluated", of)

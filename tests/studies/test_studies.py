@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace as changed
 from pathlib import Path
 
@@ -161,7 +162,11 @@ def test_several_processes_share_a_study(whole, tmp_path):
 
 
 def _has_open(process, path):
-    return any(os.path.realpath(entry) == str(path) for entry in Path(f"/proc/{process.pid}/fd").iterdir())
+    for entry in Path(f"/proc/{process.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since it was listed
+            if os.readlink(entry) == str(path):
+                return True
+    return False
 
 
 def test_a_cell_of_another_process_is_left_to_it(call, whole):

@@ -188,7 +188,9 @@ def test_a_threshold_is_dragged_a_node_is_split_and_what_differs_is_marked(page,
     choose(page, 0)
     threshold = page.get_by_role("spinbutton", name="Threshold")
     before = threshold.input_value()
-    place = page.locator(".q-slider").first.bounding_box()
+    handle = page.locator(".q-slider").first
+    handle.hover()  # waits until it is there and stands still
+    place = handle.bounding_box()
     page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
     page.mouse.down()
     page.mouse.move(place["x"] + 0.8 * place["width"], place["y"] + place["height"] / 2, steps=5)
