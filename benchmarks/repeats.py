@@ -17,7 +17,8 @@ from hydraviper.engines.workers import Workers
 from hydraviper.games import catalogue, traffic_catalogue
 from hydraviper.protocols import offers
 
-GAMES = ("cologne-corridor", "ingolstadt-corridor", *(f"resco:{name}" for name in traffic_catalogue.MAPS))
+MAPS = tuple(f"resco:{name},steps=125,seconds_per_step=20,yellow=3" for name in traffic_catalogue.MAPS)
+GAMES = ("cologne-corridor", "ingolstadt-corridor", *MAPS)
 SEEDS, OTHERS = np.arange(4, dtype=np.uint64), np.arange(100, 102, dtype=np.uint64)
 
 

@@ -241,6 +241,8 @@ def test_time_left_comes_from_cells_of_the_same_arm(whole):
     clock.finished(jobs[0], 2.0)
     assert clock.left() == pytest.approx(4 / 2)
     assert clock.done == 2
+    another = replace(first, cell=replace(first.cell, game=replace(first.cell.game, name="another")))
+    assert runner.Clock([*jobs, job(another)], 2, timed).left() is None  # another game's cells say nothing of it
 
 
 def test_a_failing_cell_does_not_stop_the_others(call, monkeypatch, whole):

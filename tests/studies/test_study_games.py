@@ -89,6 +89,7 @@ def test_maps_are_played_as_resco_plays_them():
         assert (parameters["seconds_per_step"], parameters["yellow"], parameters["score"]) == (seconds, yellow, "delay")
         assert parameters["steps"] * parameters["seconds_per_step"] == 3600
         assert parameters["map"] == name
+        assert dict(catalogue.make(f"resco:{name}").parameters) == parameters  # what a user gets who asks for no more
 
 
 @pytest.mark.slow

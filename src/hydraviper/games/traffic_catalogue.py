@@ -17,7 +17,7 @@ from hydraviper.games import grids
 from hydraviper.games.scenario import ExtraPhase, Scenario, seconds_of
 from hydraviper.games.simulation import INSTALL
 from hydraviper.games.traffic import RECOMMENDED, Traffic
-from hydraviper.games.traffic_options import DEFAULTS, OWN_NETWORK, Options, parametrised
+from hydraviper.games.traffic_options import DEFAULTS, OWN_NETWORK, RESCO, RESCO_DIFFERENCES, Options, parametrised
 
 MAPS = ("cologne1", "cologne3", "cologne8", "ingolstadt1", "ingolstadt7", "ingolstadt21", "grid4x4", "arterial4x4")
 # commented out in sumo-rl's file; with it the signal's cycle is 90 s, as at all others, and joint actions are 1,944
@@ -38,9 +38,9 @@ def ingolstadt_corridor(options: Options) -> Traffic:
     return Traffic("ingolstadt-corridor", _scenario("ingolstadt7"), {}, options)
 
 
-@parametrised(DEFAULTS)
+@parametrised(RESCO, differences=lambda map: RESCO_DIFFERENCES.get(map, {}))
 def resco(map: str, options: Options) -> Traffic:
-    """Any map of the RESCO benchmark, by its name."""
+    """Any map of the RESCO benchmark by its name, in RESCO's own settings."""
     if map not in MAPS:
         raise InputError(f"there is no RESCO map {map!r}: choose one of {', '.join(MAPS)}.")
     game = Traffic("resco", _scenario(map), {"map": map}, options)

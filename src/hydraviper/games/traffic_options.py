@@ -83,6 +83,9 @@ class Options:
 DEFAULTS = Options()
 # For signals on a street: an episode is an hour.
 OWN_NETWORK = Options(steps=720, seconds_per_step=5, yellow=AUTO, near=100)
+# As RESCO plays its maps: an hour each, and one of them with other seconds.
+RESCO = Options(steps=360, seconds_per_step=10)
+RESCO_DIFFERENCES: Mapping[str, Mapping[str, object]] = {"arterial4x4": {"seconds_per_step": 5, "yellow": 2}}
 # Records that were written before a parameter existed were played with these.
 BEFORE: Mapping[str, object] = {
     **{"score": "stopped", "demand": 1.0, "variation": 0.0, "memory": 0, "detectors": "full", "near": 0},
@@ -91,13 +94,15 @@ BEFORE: Mapping[str, object] = {
 
 
 def parametrised(
-    defaults: Options, most_seconds: Callable[..., float] = lambda *subject, **named: math.inf
+    defaults: Options,
+    most_seconds: Callable[..., float] = lambda *subject, **named: math.inf,
+    differences: Callable[..., Mapping[str, object]] = lambda *subject, **named: {},
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let the maker of a game, whose last argument is its options, take each of them by name.
 
     An episode takes as long as by default, however often signals decide, unless its steps are given. `most_seconds`
-    tells, from what else the maker is given, how long it can take. Nothing is cleared where signals have loops, which
-    do not tell who is inside a junction, unless that is asked for.
+    tells, from what else the maker is given, how long it can take, and `differences` which other defaults it has.
+    Nothing is cleared where signals have loops, which do not tell who is inside a junction, unless that is asked for.
     """
 
     def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,7 +122,7 @@ def parametrised(
         def made(*subject: object, **given: object) -> Any:
             named = {name: value for name, value in given.items() if name in names}
             chosen = {name: value for name, value in given.items() if name not in names}
-            options = replace(defaults, **chosen)
+            options = replace(defaults, **{**differences(*subject, **named), **chosen})
             if options.detectors == LOOPS and "clearance" not in chosen:
                 options = replace(options, clearance=0)
             if "steps" not in chosen:

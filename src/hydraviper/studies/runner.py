@@ -136,7 +136,7 @@ def measuring(folder: Path) -> Iterator[None]:
 
 
 class Clock:
-    """Estimates the time that is left, from finished cells of the same arm."""
+    """Estimates the time that is left, from finished cells of the same arm, or else of the same game."""
 
     def __init__(self, jobs: Sequence[Job], at_once: int, earlier: Sequence[Result]) -> None:
         self.done, self._at_once = 0, at_once
@@ -158,16 +158,18 @@ class Clock:
         self._waiting |= {id(job): job for job in jobs}
 
     def left(self) -> float | None:
-        """Seconds, or None while no cell is finished."""
-        if not self._seen:
-            return None
-        everything = [seconds for arm in self._seen.values() for seconds in arm]
-
-        def expected(job: Job) -> float:
-            seconds = self._seen.get((job.cell.game.title, job.arm), everything)
-            return sum(seconds) / len(seconds)
-
-        return sum(map(expected, self._waiting.values())) / self._at_once
+        """Seconds, or None while a game of which cells are waiting has none that is finished."""
+        by_game: dict[str, list[float]] = {}
+        for (game, _), seconds in self._seen.items():
+            by_game.setdefault(game, []).extend(seconds)
+        total = 0.0
+        for job in self._waiting.values():
+            game = job.cell.game.title
+            seconds = self._seen.get((game, job.arm)) or by_game.get(game)
+            if not seconds:
+                return None  # cells of other games may take a hundredth of the time
+            total += sum(seconds) / len(seconds)
+        return total / self._at_once
 
 
 def execute(job: Job) -> Result:
