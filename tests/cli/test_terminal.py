@@ -14,9 +14,11 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from hydraviper import cli
-from hydraviper.cli import common
+from hydraviper.cli import common, studying
 from hydraviper.cli.application import COMMANDS, loaded
 from hydraviper.cli.terminal import console, shown
+from hydraviper.engines.journal import Journal
+from hydraviper.studies import results
 from hydraviper.trees.file import save
 from tests.helpers.trees import CASES
 
@@ -113,3 +115,24 @@ def test_a_log_gets_a_line_now_and_then(capsys, monkeypatch):
         "students: 3 of 3 after 12 s",
         "selected: 1 of 3 after 13 s",
     ]
+
+
+def test_a_study_tells_of_rollouts_under_way(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(studying, "LINE", 0.01)
+    journal = Journal(tmp_path / results.RUNNING / "cell" / "rollouts.journal")
+    journal.path.parent.mkdir(parents=True)
+    journal.write(b"1" * 32, b"one")
+    journal.write(b"2" * 32, b"two")
+    with journal.path.open("ab") as file:
+        file.write(b"ROLL")  # the third is being written
+    with studying._bar("resco", tmp_path, quiet=False):
+        said = ""
+        while "so far" not in said:
+            said += capsys.readouterr().err
+    assert said.splitlines() == ["resco: 2 rollouts so far"]
+    assert len(journal) == 2
+    with journal.path.open("ab") as file:
+        file.write((b"3" * 32 + bytes([9]) + bytes(11))[:44] + b"8 of 9 ")  # its content is not all there
+    assert results.rollouts_kept(tmp_path) == 2
+    journal.path.unlink()
+    assert results.rollouts_kept(tmp_path) == 0

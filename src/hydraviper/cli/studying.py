@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import Annotated
 
 import msgspec
@@ -27,6 +28,7 @@ from hydraviper.studies.planning import Wanted, plan
 from hydraviper.studies.rows import by_game
 from hydraviper.studies.tables import told
 
+LOOK, LINE = 2.0, 60.0  # seconds between two looks at cells under way: for a bar, for a line in a log
 PLACES = ("--out", "--adopt", "--figures")  # folders of one machine, of no use to who reads a result elsewhere
 
 
@@ -107,7 +109,7 @@ def study(
 
 
 def _conduct(call: Call, as_json: bool) -> None:
-    with _bar(call.study.name, as_json) as show:
+    with _bar(call.study.name, call.folder, as_json) as show:
         outcome = conduct(call, show)
     _warn(outcome, call)
     if not as_json:
@@ -119,7 +121,7 @@ def _conduct(call: Call, as_json: bool) -> None:
 
 def _check(call: Call, count: int, as_json: bool) -> None:
     asked = [(cell.game.key, cell.expert.name, arm.key) for cell, arm in call.cells]  # of any scale and seed
-    with _bar(f"{call.study.name} again", as_json) as show:
+    with _bar(f"{call.study.name} again", call.folder, as_json) as show:
         checked = recheck(call.folder, asked, count, call.files, call.workers, show)
     _print_checked(call.study.name, checked, call.folder, as_json)
 
@@ -178,20 +180,42 @@ def _print_checked(name: str, checked: Sequence[Checked], folder: Path, as_json:
 
 
 @contextmanager
-def _bar(name: str, quiet: bool) -> Iterator[Callable[[int, int, float | None], None]]:
-    """A bar on stderr with the time that is left; in a log, where bars do not show, a line per cell."""
+def _bar(name: str, folder: Path, quiet: bool) -> Iterator[Callable[[int, int, float | None], None]]:
+    """A bar on stderr with the time that is left; in a log, where bars do not show, a line per cell.
+
+    Cells that take long show the rollouts that are played meanwhile, by whatever process.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     hidden = quiet or not err.is_terminal
-    with Progress(*columns, TextColumn("{task.fields[left]}"), console=err, transient=True, disable=hidden) as bar:
-        task = bar.add_task(name, total=None, left="")
+    over = Event()
+    with Progress(*columns, TextColumn("{task.fields[words]}"), console=err, transient=True, disable=hidden) as bar:
+        task = bar.add_task(name, total=None, words="")
+        left = ""
 
-        def show(done: int, of: int, left: float | None) -> None:
-            words = "" if left is None else f"about {_duration(left)} left"
-            bar.update(task, completed=done, total=of, left=words)
+        def show(done: int, of: int, seconds: float | None) -> None:
+            nonlocal left
+            left = "" if seconds is None else f"about {_duration(seconds)} left"
+            bar.update(task, completed=done, total=of, words=left)
             if hidden and not quiet:
-                err.print(", ".join(filter(None, (f"{name}: {done} of {of} cells", words))))
+                err.print(", ".join(filter(None, (f"{name}: {done} of {of} cells", left))))
 
-        yield show
+        def look() -> None:
+            before = 0
+            while not over.wait(LINE if hidden else LOOK):
+                if (kept := results.rollouts_kept(folder)) > before:
+                    words = f"{kept:,} rollouts so far"
+                    bar.update(task, words=", ".join(filter(None, (words, left))))
+                    if hidden:
+                        err.print(f"{name}: {words}")
+                before = kept
+
+        looking = Thread(target=look, daemon=True)
+        if not quiet:
+            looking.start()
+        try:
+            yield show
+        finally:
+            over.set()
 
 
 def _duration(seconds: float) -> str:

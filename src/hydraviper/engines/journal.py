@@ -4,6 +4,7 @@ Whatever comes behind the first broken record (a process died while it wrote) is
 """
 
 import io
+import os
 import struct
 import zlib
 from collections.abc import Iterator
@@ -67,6 +68,18 @@ class Journal:
                 self._at[key] = end + _HEAD.size, length
                 end += _HEAD.size + length
         return end
+
+
+def count(path: Path) -> int:
+    """How many records a file seems to have, while somebody may be writing another; they are not checked."""
+    records, end = 0, path.stat().st_size
+    with path.open("rb") as file:
+        while len(head := file.read(_HEAD.size)) == _HEAD.size and file.tell() <= end:
+            magic, _, length, _ = _HEAD.unpack(head)
+            if magic != _MAGIC or file.seek(length, os.SEEK_CUR) > end:
+                break
+            records += 1
+    return records
 
 
 def encode_rollouts(rollouts: Rollouts, seconds: float = 0.0) -> bytes:

@@ -7,13 +7,14 @@ import fcntl
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from hydraviper.data import InputError
+from hydraviper.engines import journal
 from hydraviper.studies import cells
 from hydraviper.studies.cells import Cell, Result
 from hydraviper.trees.file import write_whole
@@ -63,6 +64,15 @@ def _sweep(running: Path) -> None:
         lock.unlink()
     if running.is_dir() and not any(running.iterdir()):
         running.rmdir()
+
+
+def rollouts_kept(folder: Path) -> int:
+    """How many rollouts all processes keep for the cells that are not finished, where rollouts are dear."""
+    kept = 0
+    for path in (folder / RUNNING).rglob("*.journal"):
+        with suppress(FileNotFoundError):  # its cell has just been finished
+            kept += journal.count(path)
+    return kept
 
 
 def clean(folder: Path) -> None:
