@@ -131,7 +131,7 @@ def to_html(report: Report) -> str:
 
 
 def _html_table(part: Table) -> str:
-    return f"<h2>{escape(part.title)}</h2>{table(part.heads, part.lines, 0 if part.words else None)}"
+    return f"<h2>{escape(part.title)}</h2>{table(part.heads, part.lines, part.numbers)}"
 
 
 def _html_figures(report: Report) -> str:

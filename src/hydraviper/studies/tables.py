@@ -19,7 +19,7 @@ class Table:
     title: str
     heads: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
-    words: bool = False  # sentences rather than numbers
+    numbers: int | None = None  # how many of the columns after the first hold numbers rather than words; None: all
 
 
 def scores(rows: Sequence[Row]) -> list[Table]:
@@ -131,7 +131,7 @@ def claims(findings: Sequence[Finding]) -> list[Table]:
             finding.question,
             heads,
             tuple((claim.where, claim.what, claim.verdict, claim.numbers) for claim in finding.claims),
-            words=True,
+            numbers=0,
         )
         for finding in findings
         if finding.claims

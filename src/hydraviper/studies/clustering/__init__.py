@@ -75,7 +75,7 @@ def worst_teams(rows: Sequence[Row]) -> list[Table]:
             ]
             lines.append((row.arm.name, row.budget, str(teams), str([list(team) for team in WORST[row.arm.name]])))
         heads = ("", "rollouts", "ours", "published (high budget)")
-        tables.append(Table(f"{titled(game, expert)}: teams of the worst seed", heads, tuple(lines), words=True))
+        tables.append(Table(f"{titled(game, expert)}: teams of the worst seed", heads, tuple(lines), numbers=0))
     return tables
 
 

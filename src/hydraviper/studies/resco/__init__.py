@@ -52,7 +52,8 @@ def beside_published(rows: Sequence[Row]) -> list[Table]:
 
 
 def _overview(groups: Iterable[Sequence[Row]]) -> Table:
-    lines = []
+    groups, lines = list(groups), []
+    names = [name for name in (TREES, REFINED) if any(row.arm.name == name for rows in groups for row in rows)]
     for rows in groups:
         summary, (who, figure) = rows[0].first, best(rows[0].game)
         rule = min(summary.yardsticks.items(), key=lambda one: one[1].mean, default=None)
@@ -61,14 +62,14 @@ def _overview(groups: Iterable[Sequence[Row]]) -> Table:
         lines.append(
             (
                 rows[0].game,
-                *(f"{delays[name]:,.2f}" if name in delays else "" for name in (TREES, REFINED)),
+                *(f"{delays[name]:,.2f}" if name in delays else "" for name in names),
                 f"{summary.expert.estimate:,.2f} ({rows[0].expert})",
                 f"{rule[1].estimate:,.2f} ({rule[0]})" if rule else "",
                 f"{figure:,.2f} ({who})",
                 f"{least - figure:+,.2f}",
             )
         )
-    heads = ("", TREES, REFINED, "expert", "best yardstick", "best published", "our trees less that")
+    heads = ("", *names, "expert", "best yardstick", "best published", "our trees less that")
     return Table("Delay, s per vehicle, in RESCO's settings (lower is better)", heads, tuple(lines))
 
 
@@ -85,7 +86,7 @@ def _whole(rows: Sequence[Row]) -> Table:
         if (figure := figures.get(first.game)) is not None:
             lines.append((f"RESCO: {name}", f"{figure[0]:,.2f}", "", "", "", figure.meaning))
     heads = ("", "delay, s per vehicle", "median", "worst episode", "jammed episodes", "what it is")
-    return Table(f"{first.game}: ours and RESCO's", heads, tuple(lines))
+    return Table(f"{first.game}: ours and RESCO's", heads, tuple(lines), numbers=len(heads) - 2)
 
 
 STUDY = Study(

@@ -100,7 +100,8 @@ def _whole(rows: Sequence[Row]) -> Table:
         who = f"expert ({first.expert})" if name == "expert" else name
         lines.append((who, f"{side.estimate:,.2f}", *jammed(side, first.episodes), *_paid(first, name), by_seed))
     heads = ("", "delay, s per vehicle", "median", "worst episode", "jammed episodes", "outside", WAIT, "by seed")
-    return Table(f"{first.game}: delay of every vehicle that was due (lower is better)", heads, tuple(lines))
+    name = f"{first.game}: delay of every vehicle that was due (lower is better)"
+    return Table(name, heads, tuple(lines), numbers=len(heads) - 2)
 
 
 def _paid(row: Row, side: str) -> list[str]:
