@@ -709,6 +709,10 @@ def test_an_expert_ships_for_each_corridor(name, algorithm):
     expert = hydraviper.shipped_expert(game)
     assert expert.about["algorithm"] == algorithm
     assert store.digest(hydraviper.shipped_expert(game, algorithm)) == store.digest(expert)
+    validated = [other.about["validation"]["score"] for other in store.all_shipped(game) if "validation" in other.about]
+    assert len(validated) == 3 - (name == "ingolstadt-corridor")
+    assert expert.about["validation"]["score"] == min(validated)
+    hydraviper.play(game, hydraviper.shipped_expert(game, "mplight"), SEEDS[:1])
     hydraviper.play(game, expert, SEEDS[:1])
     with pytest.raises(hydraviper.InputError, match="no expert of maddpg ships"):
         hydraviper.shipped_expert(game, "maddpg")

@@ -277,8 +277,11 @@ def all_shipped(game: Game) -> list[StoredExpert]:
         files = sorted(folder.glob(f"{game.name}*.safetensors"), key=lambda path: (len(path.name), path.name))
         experts = [expert for expert in map(load, files) if fits(expert, game) and not _differences(expert, game)]
 
+    varied = offers(game).search.varied  # not what the game is, but how its days differ
+
     def in_common(expert: StoredExpert) -> int:
-        return len(game.parameters.items() & trained_with(expert, game).items())
+        before = trained_with(expert, game)
+        return sum(before.get(name) == value for name, value in game.parameters.items() if name not in varied)
 
     return sorted(experts, key=in_common, reverse=True)  # of equals, the one with the shortest name
 
