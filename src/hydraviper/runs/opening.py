@@ -23,6 +23,7 @@ from hydraviper.variants import VARIANTS, Variant
 
 SHIPPED = (
     *ALGORITHMS,
+    "mplight-joint",
     "idqn-joint",
     "maddpg-seed-1",
     "maddpg-60000-episodes",
