@@ -234,8 +234,11 @@ def test_physics_options_still_count(tmp_path):
 
 
 def test_numbers_that_bring_sumo_down_are_refused(call, tmp_path):
-    for option, value in (("thread_rngs", 0), ("thread_rngs", 10**9), ("step_length", 1e-9), ("scale", "inf")):
+    numbers = {"thread_rngs": (0, 10**9), "step_length": (1e-9, 2), "scale": ("inf",)}
+    for option, value in ((option, value) for option, values in numbers.items() for value in values):
         refuses(call, f"of {value}: choose one", "map", f"traffic:{configuration(tmp_path, **{option: value})}")
+    refuses(call, "asks for mesosim", "map", f"traffic:{configuration(tmp_path, mesosim='true')}")
+    assert hydraviper.make(f"traffic:{configuration(tmp_path, mesosim='false')},steps=3").offers.notes == ()
     broken = configuration(tmp_path, ignore_route_errors="maybe")
     refuses(call, "While processing option 'ignore-route-errors'", "map", f"traffic:{broken}")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import re
+import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
@@ -393,9 +395,10 @@ def test_demand_is_read_from_the_routes(tmp_path):
     assert asked_for.due == pytest.approx(60)  # 0.25 + 0.15 + 0.1 + 0.1 a second
     turns = asked_for.turns(simulation.sumo())
     assert turns["WA", "AB"] == pytest.approx(25)
-    routes = """<routes><route id="east" edges="WA AB BE"/><vehicle id="a" route="east" depart="5"/>
-        <vehicle id="b" depart="0:00:07"><route edges="WA AAN"/></vehicle><vehicle id="c" depart="200" route="east"/>
-        <trip id="d" from="WA" to="BE" depart="9"/><flow id="e" begin="0" end="50" number="4" route="east"/></routes>"""
+    routes = """<routes><route id="east" edges="WA AB BE"/>
+        <flow id="e" begin="0" end="50" number="4" route="east"/><vehicle id="a" route="east" depart="5"/>
+        <vehicle id="b" depart="0:00:07"><route edges="WA AAN"/></vehicle><trip id="d" from="WA" to="BE" depart="9"/>
+        <vehicle id="c" depart="200" route="east"/></routes>"""
     (tmp_path / "own.rou.xml").write_text(routes)
     scenario = Scenario(configuration(tmp_path, route_files=tmp_path / "own.rou.xml"))
     asked_for = demand.read(scenario, 0, 100, 2.0)
@@ -667,6 +670,103 @@ def test_a_signal_with_one_phase_is_left_alone_and_said(tmp_path):
     assert game.offers.notes == ("1 signal has only one green phase and keeps its own program: B.",)
     settings = hydraviper.Settings(iterations=1, train_budget=1, valid_budget=1, rollouts_per_iteration=1)
     assert game.offers.notes[0] in hydraviper.distill(game, LongestQueue(longest(game)), settings).ledger.notes
+
+
+def with_crossings(folder, *options):
+    """The street with sidewalks and pedestrian crossings."""
+    program = Path(pytest.importorskip("sumo").SUMO_HOME) / "bin" / "netconvert"
+    net = folder / "crossings.net.xml"
+    sidewalks = ["--sidewalks.guess.min-speed", "1", "--sidewalks.guess.max-speed", "50", "--crossings.guess"]
+    command = [program, "-s", FOLDER / "street.net.xml", "--sidewalks.guess", *sidewalks, *options, "-o", net]
+    subprocess.run(command, check=True, capture_output=True)
+    return configuration(folder, net_file=net)
+
+
+def test_signals_with_crossings_keep_their_program(call, tmp_path):
+    """Trees know nothing of those who walk: they would shut them out, and cut the seconds that they have to clear."""
+    file = with_crossings(tmp_path, "--sidewalks.guess.exclude", "BE,EB,BNB,BBN")
+    game = hydraviper.make(f"traffic:{file},steps=12")
+    assert [signal.identifier for signal in game.network.signals] == ["B"]
+    words = "1 signal has pedestrian crossings, which are not modelled, and keeps its own program: A."
+    assert game.offers.notes == (words,)
+    rule, shown = longest(game), set()
+    observations, done = game.reset(SEEDS[:1]), False
+    library = simulation.sumo()
+    own = {phase.state for phase in simulation.active_program(library, "A").phases}
+    while not done:
+        observations, _, (done,) = game.step(rule.act(observations))
+        shown.add(library.trafficlight.getRedYellowGreenState("A"))
+    assert len(shown) > 1
+    assert shown <= own
+    refuses(call, "build the network without crossings", "map", f"traffic:{with_crossings(tmp_path)},steps=3")
+
+
+def test_lights_of_more_letters_than_links(tmp_path):
+    """SUMO plays such programs, and warns."""
+    longer = re.sub(r'(<phase.* state="\w+)"', r'\1r"', (FOLDER / "street.net.xml").read_text())
+    (tmp_path / "longer.net.xml").write_text(longer)
+    (tmp_path / "longer").mkdir()
+    file = configuration(tmp_path / "longer", net_file=tmp_path / "longer.net.xml")
+    played = [
+        hydraviper.play(game := hydraviper.make(f"traffic:{name},steps=60"), longest(game), SEEDS)
+        for name in (file, configuration(tmp_path))
+    ]
+    np.testing.assert_array_equal(*(rollouts.returns for rollouts in played))
+    assert played[0].measures["changes put off by clearance"].sum() > 0
+
+
+def test_demand_that_no_car_can_drive(call, tmp_path):
+    """A bus of its own lane, a road that nobody knows: Webster's plan does without, and SUMO has the word."""
+    own = re.sub(r'(<lane id="BNB_0")', r'\1 allow="bus"', (FOLDER / "street.net.xml").read_text())
+    (tmp_path / "bus.net.xml").write_text(own)
+    bus = '<vType id="line" vClass="bus"/><trip id="bus" type="line" depart="1" from="BNB" to="BA"/>'
+    car = '<trip id="car" depart="2" from="WA" to="BE"/>'
+    (tmp_path / "own.rou.xml").write_text(f"<routes>{bus}{car}</routes>")
+    files = {"net_file": tmp_path / "bus.net.xml", "route_files": tmp_path / "own.rou.xml"}
+    game = hydraviper.make(f"traffic:{configuration(tmp_path, **files)},steps=20")
+    assert hydraviper.play(game, longest(game), SEEDS[:1]).measures["vehicles arrived"].tolist() == [2]
+    (tmp_path / "own.rou.xml").write_text(f'<routes>{car}<trip id="lost" depart="3" from="NOPE" to="BE"/></routes>')
+    game = hydraviper.make(f"traffic:{configuration(tmp_path, **files)},steps=20")
+    with pytest.raises(hydraviper.InputError, match="NOPE"):
+        hydraviper.play(game, longest(game), SEEDS[:1])
+
+
+def test_demand_that_sumo_leaves_out_is_told(tmp_path):
+    """Of a file that is not sorted SUMO leaves out whoever departs before those above; additional files may be."""
+    departures = {"a": 9, "b": 5, "c": 9, "d": 40, "e": 30}
+    trips = "".join(f'<trip id="{name}" depart="{at}" from="WA" to="BE"/>' for name, at in departures.items())
+    flow = '<flow id="f" begin="20" end="100" period="10" from="WA" to="BE"/>'
+    (tmp_path / "own.rou.xml").write_text(f"<routes>{trips}{flow}</routes>")
+    more = '<trip id="x" depart="8" from="WA" to="BE"/><trip id="y" depart="7" from="WA" to="BE"/>'
+    (tmp_path / "more.add.xml").write_text(f"<additional>{more}</additional>")
+    files = {"route_files": tmp_path / "own.rou.xml", "additional_files": tmp_path / "more.add.xml"}
+    game = hydraviper.make(f"traffic:{configuration(tmp_path, **files)},steps=40")
+    (note,) = game.offers.notes
+    assert note.startswith("SUMO leaves 3 of the vehicles and flows in own.rou.xml out (b is the first)")
+    played = hydraviper.play(game, longest(game), SEEDS[:1])
+    assert played.measures["vehicles arrived"].tolist() == [5]
+    asked_for = demand.read(game.scenario, 0, 200, 1.0)
+    assert asked_for.due == 5
+    assert asked_for.ignored == {"own.rou.xml": ["b", "e", "f"]}
+
+
+def test_a_plan_that_adapts_is_told(tmp_path):
+    adapting = (FOLDER / "street.net.xml").read_text().replace('type="static"', 'type="actuated"', 1)
+    (tmp_path / "adapting.net.xml").write_text(adapting)
+    file = configuration(tmp_path, net_file=tmp_path / "adapting.net.xml")
+    notes = hydraviper.make(f"traffic:{file},steps=3").offers.notes
+    assert notes == ("The network's own program, called fixed time, is not fixed but adapts to traffic at A.",)
+
+
+def test_what_stands_inside_a_junction_is_not_what_stands_in_another_of_a_like_name(tmp_path):
+    renamed = re.sub(r'(?<=[":])B(?=["_])', "A_2", (FOLDER / "street.net.xml").read_text())
+    renamed = renamed.replace(":B_", ":A_2_")
+    (tmp_path / "alike.net.xml").write_text(renamed)
+    inside = []
+    for net in (tmp_path / "alike.net.xml", FOLDER / "street.net.xml"):
+        game = hydraviper.make(f"traffic:{configuration(tmp_path, net_file=net)},steps=3")
+        inside.append([len(signal.inside) for signal in game.network.signals])
+    assert inside[0] == inside[1]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ from hydraviper.games.sumo import Sumo
 from hydraviper.games.sumo_files import seconds, visit
 
 _FILES = ("route-files", "additional-files")
+_DEPARTING = ("vehicle", "trip", "flow", "person", "personFlow", "container", "containerFlow")
 Edges = tuple[str, ...]
 
 
@@ -20,15 +22,31 @@ class Demand:
 
     due: float  # vehicles
     routes: Mapping[Edges, float]  # vehicles by the edges they drive along; a trip without a route by its two ends
+    ignored: Mapping[str, Sequence[str]]  # by route file, what SUMO leaves out because others depart later before it
 
     def turns(self, library: Sumo) -> dict[tuple[str, str], float]:
         """Vehicles by the two edges that they drive along one after the other; SUMO finds the routes of trips."""
         counts: dict[tuple[str, str], float] = {}
         for edges, vehicles in self.routes.items():
-            whole = edges[1:] if edges[0] else library.simulation.findRoute(*edges[1:]).edges
-            for pair in pairwise(whole):
+            for pair in pairwise(edges[1:] if edges[0] else _way(library, *edges[1:])):
                 counts[pair] = counts.get(pair, 0.0) + vehicles
         return counts
+
+    def notes(self) -> tuple[str, ...]:
+        """A word about every route file of which SUMO leaves something out."""
+        return tuple(
+            f"SUMO leaves {len(names)} of the vehicles and flows in {file} out ({names[0]} is the first), because they "
+            "are not sorted by departure: sort them."
+            for file, names in self.ignored.items()
+        )
+
+
+def _way(library: Sumo, start: str, end: str) -> Sequence[str]:
+    """The edges of a trip by car; none where no car can go, or an edge does not exist: SUMO tells who plays it."""
+    try:
+        return library.simulation.findRoute(start, end).edges
+    except library.TraCIException:
+        return ()
 
 
 def read(scenario: Scenario, begin: float, end: float, scale: float) -> Demand:
@@ -37,8 +55,9 @@ def read(scenario: Scenario, begin: float, end: float, scale: float) -> Demand:
     for option, files in scenario.inputs.files:
         if option in _FILES:
             for file in files:
+                reader.open(file.path.name if option == "route-files" else "")
                 visit(file, reader.element)
-    return Demand(reader.due, reader.routes)
+    return Demand(reader.due, reader.routes, reader.ignored)
 
 
 class _Reader:
@@ -48,12 +67,21 @@ class _Reader:
         self._begin, self._end, self._scale = begin, end, scale
         self._named: dict[str, str] = {}  # edges of a route by its name
         self._open = 0.0  # vehicles whose route follows
+        self._file, self._last = "", -math.inf  # a file that must be sorted, and its latest departure so far
         self.due = 0.0
         self.routes: dict[Edges, float] = {}
+        self.ignored: dict[str, list[str]] = {}
+
+    def open(self, sorted_file: str) -> None:
+        """Go on with another file; one without a name need not be sorted."""
+        self._file, self._last = sorted_file, -math.inf
 
     def element(self, name: str, attributes: list[str]) -> None:
         values = dict(zip(attributes[::2], attributes[1::2], strict=True))
-        if name == "route" and "edges" in values:
+        if name in _DEPARTING and self._is_ignored(values):
+            self.ignored.setdefault(self._file, []).append(values.get("id", name))
+            self._open = 0.0
+        elif name == "route" and "edges" in values:
             if self._open:
                 self._add(("route", *values["edges"].split()), self._open)
             elif "id" in values:
@@ -74,6 +102,14 @@ class _Reader:
 
     def _add(self, edges: Edges, vehicles: float) -> None:
         self.routes[edges] = self.routes.get(edges, 0.0) + vehicles
+
+    def _is_ignored(self, values: Mapping[str, str]) -> bool:
+        """Whether a later departure stands before it in a file that must be sorted."""
+        depart = seconds(values.get("depart", values.get("begin", "")))
+        if not self._file or depart is None:
+            return False
+        late, self._last = depart < self._last, max(depart, self._last)
+        return late
 
     def _is_due(self, values: Mapping[str, str]) -> bool:
         depart = seconds(values.get("depart", ""))

@@ -86,6 +86,7 @@ class Signal:
     speed: float = 0.0  # m/s that are allowed on its fastest approach
     links: tuple[str, ...] = ()  # what each letter of its states is about
     across: tuple[tuple[str, ...], ...] = ()  # per letter, the lanes inside the junction that it lets vehicles onto
+    walked: bool = False  # whether it controls crossings of pedestrians
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ class RoadNetwork:
     signals: tuple[Signal, ...]  # south to north, or west to east
     neighbours: tuple[tuple[int, int], ...]  # pairs of signals with a road between them and no third signal on it
     alone: tuple[str, ...]  # identifiers of signals with fewer than two green phases
+    walked: tuple[str, ...] = ()  # of signals that could choose, but would have to mind those who walk
 
 
 def read(library: Sumo, reach: float = 0.0, near: float = 0.0) -> RoadNetwork:
@@ -114,10 +116,11 @@ def read(library: Sumo, reach: float = 0.0, near: float = 0.0) -> RoadNetwork:
     signals = [_signal(library, name) for name in names]
     if reach > 0:
         signals = _reaching(library, signals, reach, near if near < reach else 0.0)
-    controlled = [signal for signal in signals if len(signal.greens) > 1 and signal.groups]
-    ordered = _along(controlled)
-    alone = tuple(signal.identifier for signal in signals if signal not in controlled)
-    return RoadNetwork(ordered, _neighbours(library, ordered), alone)
+    choosing = [signal for signal in signals if len(signal.greens) > 1 and signal.groups]
+    ordered = _along([signal for signal in choosing if not signal.walked])
+    alone = tuple(signal.identifier for signal in signals if signal not in choosing)
+    walked = tuple(signal.identifier for signal in choosing if signal.walked)
+    return RoadNetwork(ordered, _neighbours(library, ordered), alone, walked)
 
 
 def turns(library: Sumo, signals: Sequence[Signal]) -> dict[tuple[str, str], int]:
@@ -147,6 +150,9 @@ def lane_demands(library: Sumo, signal: Signal, counts: Mapping[tuple[str, str],
 def _signal(library: Sumo, name: str) -> Signal:
     links = _links(library, name)
     states = dict.fromkeys(phase.state for phase in active_program(library, name).phases)
+    letters = len(next(iter(states), ""))  # SUMO takes states that have more than there are links
+    controlled = [*library.trafficlight.getControlledLinks(name)]
+    controlled += [()] * (letters - len(controlled))
     greens = tuple(state for state in states if _is_green(state))
     lanes = dict.fromkeys(link.lane for link in links)
     shapes = {lane: library.lane.getShape(lane) for lane in lanes}
@@ -164,18 +170,18 @@ def _signal(library: Sumo, name: str) -> Signal:
         _groups(links, sides, greens),
         _movements(library, links, sides, greens),
         _keeps_left(library, links),
-        _inside(library, name),
+        _inside(library, controlled),
         max(map(library.lane.getMaxSpeed, lanes), default=0.0),
-        tuple(_link_name(index, links, sides) for index in range(len(next(iter(states), "")))),
-        tuple(_across(library, ways) for ways in library.trafficlight.getControlledLinks(name)),
+        tuple(_link_name(index, links, sides) for index in range(letters)),
+        tuple(_across(library, ways) for ways in controlled),
+        any(lane.startswith(":") for ways in controlled for lane, _, _ in ways),
     )
 
 
-def _inside(library: Sumo, signal: str) -> tuple[str, ...]:
+def _inside(library: Sumo, controlled: Sequence[Sequence[tuple[str, str, str]]]) -> tuple[str, ...]:
     """The lanes inside the junctions that a signal controls, but for those of pedestrians."""
-    ways = (way for ways in library.trafficlight.getControlledLinks(signal) for _, _, way in ways)
-    junctions = {way.rsplit("_", 2)[0] + "_" for way in ways if way.startswith(":")}
-    lanes = (lane for lane in library.lane.getIDList() if lane.startswith(tuple(junctions)))
+    junctions = {way.rsplit("_", 2)[0] for ways in controlled for _, _, way in ways if way.startswith(":")}
+    lanes = (lane for lane in library.lane.getIDList() if lane.rsplit("_", 2)[0] in junctions)
     return tuple(lane for lane in lanes if not re.search(r"_[cw]\d+_\d+$", lane))
 
 

@@ -40,7 +40,7 @@ _ALLOWED = """
     ignore-route-errors ignore-accidents max-num-vehicles max-num-persons max-num-teleports scale
     scale-suffix startup-wait-threshold sloppy-insert eager-insert emergency-insert insertion-checks
     random-depart-offset slope-centered time-to-impatience use-stop-ended use-stop-started routing-algorithm
-    railway.max-train-length mesosim thread-rngs
+    railway.max-train-length thread-rngs
 """
 _ALLOWED_BEGINNINGS = (
     *("collision.", "intermodal-collision.", "time-to-teleport.", "lanechange.", "tls.", "railsignal.", "default."),
@@ -50,13 +50,14 @@ _ALLOWED_BEGINNINGS = (
     *("device.glosa.", "device.friction."),
 )
 _NEVER = re.compile(r"(files?|output|threads|\.wkt|\.wkt\.geo|\.py)$")
-_RANGES = {"thread-rngs": (1, 1024), "step-length": (0.01, 10), "scale": (0, 100)}  # beyond: crashes, or no end
+# Beyond: crashes, or no end; or lights that cannot change every second.
+_RANGES = {"thread-rngs": (1, 1024), "step-length": (0.01, 1), "scale": (0, 100)}
 # Not worth a word: what SUMO prints or shows, and what every episode sets by itself.
 _SILENT = """
     verbose v no-warnings W suppress-warnings no-step-log step-log.period duration-log.disable no-duration-log
     duration-log.statistics t aggregate-warnings print-options xml-validation X xml-validation.net
     xml-validation.routes language gui-settings-file g start S quit-on-end Q delay d seed srand time-to-teleport
-    max-depart-delay waiting-time-memory human-readable-time H precision write-license keep-after-arrival
+    max-depart-delay waiting-time-memory human-readable-time H precision write-license keep-after-arrival mesosim
 """
 
 
@@ -161,6 +162,8 @@ def read(file: Path) -> Inputs:
     left_out: list[str] = []
     for given, value in _entries(file):
         name = _OTHER_NAMES.get(given, given)
+        if name == "mesosim" and value.lower() not in ("false", "no", "off", "0"):
+            raise InputError(f"{file} asks for mesosim, which plays no single vehicles for signals to see: remove it.")
         if name in FILES:
             named = [_located(file, part.strip()) for part in re.split("[,;]", value) if part.strip()]
             needs = "edge" if name == "net-file" else ""  # SUMO crashes on a network without roads

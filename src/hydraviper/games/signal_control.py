@@ -51,7 +51,9 @@ class SignalControl:
     def choose(self, phase: int, waiting: Sequence[bool]) -> None:
         """Choose a phase, knowing which movements have waiting vehicles; the rules come first."""
         self._notice(waiting)
-        if self._until_green > 0 or self._green_for < self.timing.min_green:
+        if self._until_green > 0:
+            return  # on the way to a green that was chosen before
+        if self._green_for < self.timing.min_green:
             self.held += phase != self._goal
             return
         allowed = self._overdue(phase) if self.timing.max_red else phase

@@ -92,8 +92,7 @@ class Traffic:
             self.network = road_network.read(self._sumo, options.reach, options.near)
         signals = self.network.signals
         if not signals:
-            what = "only signals with one green phase" if self.network.alone else "no traffic signals"
-            raise InputError(f"{scenario.file} has {what}: pass a network with a signal that can choose.")
+            raise InputError(f"{scenario.file} has {_nobody_chooses(self.network)}.")
         self._full = FullSight(signals, bool(options.moving), bool(options.memory))
         self._loops = None
         if options.detectors == "loops":
@@ -111,9 +110,9 @@ class Traffic:
         slowest = max(self._controllers, key=lambda one: longest_red(one.phase_of, one.timing))
         SignalControl(slowest.greens, slowest.served, slowest.timing)  # refuses what cannot be kept
         begin, length = self._sumo.simulation.getTime(), options.steps * options.seconds_per_step
-        asked_for = demand.read(scenario, begin, begin + length, options.demand * scenario.scale)
-        self._nominal = asked_for.due or 1.0
-        self._plans = self._webster(asked_for, length / 3600)
+        self._asked_for = demand.read(scenario, begin, begin + length, options.demand * scenario.scale)
+        self._nominal = self._asked_for.due or 1.0
+        self._plans = self._webster(self._asked_for, length / 3600)
         self.score = self._scored()
         self.offers = self._offered()
 
@@ -150,7 +149,7 @@ class Traffic:
             ),
             controllers=self._controllers,
             knowledge=traffic_facts.knowledge(self.agents),
-            notes=(*_notes(self.network), *_left_out(self.scenario)),
+            notes=(*_notes(self.network), *self._plan_notes(), *self._asked_for.notes(), *_left_out(self.scenario)),
             content=self.scenario.content,
             before=traffic_options.BEFORE,
             decisive=("score", "reach", "near", "moving", "memory", "detectors", "seconds_per_step"),
@@ -166,6 +165,13 @@ class Traffic:
             )
             for signal, controller in zip(self.network.signals, self._controllers, strict=True)
         ]
+
+    def _plan_notes(self) -> tuple[str, ...]:
+        """A word about plans that are not fixed."""
+        fixed, program = self._sumo.TRAFFICLIGHT_TYPE_STATIC, partial(simulation.active_program, self._sumo)
+        names = [signal.identifier for signal in self.network.signals if program(signal.identifier).type != fixed]
+        note = f"The network's own program, called fixed time, is not fixed but adapts to traffic at {_few(names)}."
+        return (note,) if names else ()
 
     def _agent(self, i: int, signal: Signal) -> Agent:
         greens = range(1, len(signal.greens) + 1)
@@ -445,12 +451,28 @@ def _served(signal: Signal) -> np.ndarray:
     return np.array([[phase in group.phases for group in signal.groups] for phase in range(len(signal.greens))])
 
 
+def _nobody_chooses(network: RoadNetwork) -> str:
+    """Why no signal can choose, and what to do."""
+    if network.walked:
+        what = "no signal that can choose but those with pedestrian crossings, whose walkers are not modelled"
+        return f"{what}: build the network without crossings (netconvert without --crossings.guess)"
+    what = "only signals with one green phase" if network.alone else "no traffic signals"
+    return f"{what}: pass a network with a signal that can choose"
+
+
 def _notes(network: RoadNetwork) -> tuple[str, ...]:
-    if not network.alone:
-        return ()
-    count, names = len(network.alone), ", ".join(network.alone[:3]) + (", ..." if len(network.alone) > 3 else "")
-    what = ("signal has", "keeps its") if count == 1 else ("signals have", "keep their")
-    return (f"{count} {what[0]} only one green phase and {what[1]} own program: {names}.",)
+    """Which signals keep the network's own program, and why."""
+    reasons = {"only one green phase": network.alone, "pedestrian crossings, which are not modelled,": network.walked}
+    notes = []
+    for reason, names in reasons.items():
+        what = ("signal has", "keeps its") if len(names) == 1 else ("signals have", "keep their")
+        if names:
+            notes.append(f"{len(names)} {what[0]} {reason} and {what[1]} own program: {_few(names)}.")
+    return tuple(notes)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def _left_out(scenario: Scenario) -> tuple[str, ...]:
