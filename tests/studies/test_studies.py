@@ -241,6 +241,9 @@ def test_time_left_comes_from_cells_of_the_same_arm(whole):
     clock.finished(jobs[0], 2.0)
     assert clock.left() == pytest.approx(4 / 2)
     assert clock.done == 2
+    budgets = {name: 3 * getattr(first.cell.settings, name) for name in ("train_budget", "valid_budget")}
+    dearer = replace(second, cell=replace(second.cell, settings=changed(second.cell.settings, **budgets)))
+    assert runner.Clock([job(dearer)], 1, timed).left() == pytest.approx(3 * 5)  # as many rollouts, as much time
     another = replace(first, cell=replace(first.cell, game=replace(first.cell.game, name="another")))
     assert runner.Clock([*jobs, job(another)], 2, timed).left() is None  # another game's cells say nothing of it
 

@@ -136,21 +136,28 @@ def measuring(folder: Path) -> Iterator[None]:
 
 
 class Clock:
-    """Estimates the time that is left, from finished cells of the same arm, or else of the same game."""
+    """Estimates the time that is left, from finished cells of the same arm, or else of the same game by rollouts."""
 
     def __init__(self, jobs: Sequence[Job], at_once: int, earlier: Sequence[Result]) -> None:
         self.done, self._at_once = 0, at_once
         self._waiting = {id(job): job for job in jobs}
         self._seen: dict[tuple[str, str], list[float]] = {}  # (game, arm) -> seconds of its cells
+        self._by_game: dict[str, tuple[float, int]] = {}  # seconds and rollouts of all its cells
         for result in earlier:
-            self._seen.setdefault((result.cell.game.title, result.arm), []).append(result.timing.wall)
+            self._note(result.cell, result.arm, result.timing.wall)
 
     def finished(self, job: Job, seconds: float | None) -> None:
         """Take note of a cell; one without seconds is another process's."""
         self.done += 1
         self._waiting.pop(id(job))
         if seconds is not None:
-            self._seen.setdefault((job.cell.game.title, job.arm), []).append(seconds)
+            self._note(job.cell, job.arm, seconds)
+
+    def _note(self, cell: Cell, arm: str, seconds: float) -> None:
+        game = cell.game.title
+        self._seen.setdefault((game, arm), []).append(seconds)
+        all_seconds, rollouts = self._by_game.get(game, (0.0, 0))
+        self._by_game[game] = all_seconds + seconds, rollouts + _rollouts(cell)
 
     def again(self, jobs: Sequence[Job]) -> None:
         """These have to be run here after all."""
@@ -159,17 +166,22 @@ class Clock:
 
     def left(self) -> float | None:
         """Seconds, or None while a game of which cells are waiting has none that is finished."""
-        by_game: dict[str, list[float]] = {}
-        for (game, _), seconds in self._seen.items():
-            by_game.setdefault(game, []).extend(seconds)
         total = 0.0
         for job in self._waiting.values():
             game = job.cell.game.title
-            seconds = self._seen.get((game, job.arm)) or by_game.get(game)
-            if not seconds:
+            if seconds := self._seen.get((game, job.arm)):
+                total += sum(seconds) / len(seconds)
+            elif game in self._by_game:
+                all_seconds, rollouts = self._by_game[game]
+                total += all_seconds / rollouts * _rollouts(job.cell)
+            else:
                 return None  # cells of other games may take a hundredth of the time
-            total += sum(seconds) / len(seconds)
         return total / self._at_once
+
+
+def _rollouts(cell: Cell) -> int:
+    """How many rollouts a cell may play, which decides its time where they are dear."""
+    return cell.settings.train_budget + cell.settings.valid_budget + cell.refine_rollouts
 
 
 def execute(job: Job) -> Result:
