@@ -14,7 +14,7 @@ import pytest
 from hydraviper.data import Agent, Derived, Estimate, InputError, Term
 from hydraviper.drawing.icons import SIDE, Icons
 from hydraviper.drawing.pages.report import render_report
-from hydraviper.drawing.pages.scores import verdict
+from hydraviper.drawing.pages.scores import scores, verdict
 from hydraviper.drawing.panels import script
 from hydraviper.drawing.svg import document, hatch, paint, text
 from hydraviper.drawing.trees import to_svg
@@ -349,16 +349,28 @@ def test_the_report_is_content_with_little():
 )
 def test_the_verdict_says_who_is_ahead(ours: float, lower: bool, ending: str):
     score = {"name": "total penalty", "mean": ours, "ci95": 0.6, "episodes": 2000, "lower_is_better": lower}
-    words = verdict(told(score=score, expert={"mean": 121.9, "ci95": 0.4}), 3)
+    apart = {"mean": ours - 121.9, "ci95": 0.7}
+    words = verdict(told(score=score, expert={"mean": 121.9, "ci95": 0.4}, difference=apart), 3)
     assert words.startswith(f"The three trees score {ours} ± 0.6 total penalty, the expert 121.9 ± 0.4 (")
     assert words.endswith(ending)
+
+
+def test_who_pays_is_told_after_an_edit_as_well():
+    """Nobody else has played again, so there are no differences; jams and waits are known all the same."""
+    side = {"mean": 30.0, "ci95": 1.0, "median": 30.0, "worst": 40.0, "jammed": 0, "nearly_jammed": 0}
+    score = {**side, "name": "delay", "episodes": 30, "lower_is_better": True, "jam_threshold": 90.0}
+    waits = {"longest wait, s": {"trees": {"mean": 111.0, "ci95": 5.0}, "expert": {"mean": 95.0, "ci95": 4.0}}}
+    page = scores(told(score=score, expert=side, yardsticks={"actuated": side}, measures=waits), 3, tuple(waits))
+    assert "111 ± 5" in page
+    assert "0 of 30" in page
+    assert "trees less this" not in page
 
 
 def test_the_verdict_is_by_the_difference_on_common_episodes():
     """The luck of the episode is not the trees', and two episodes tell next to nothing."""
     lucky = {"name": "total penalty", "mean": 130.0, "ci95": 20.0, "episodes": 40, "lower_is_better": True}
     known = {"score": lucky, "expert": {"mean": 125.0, "ci95": 20.0}}
-    assert verdict(told(**known), 3).endswith("That is too close to call.")
+    assert verdict(told(**known), 3).endswith("How they differ from the expert episode by episode was not measured.")
     assert verdict(told(**known, difference={"mean": 5.0, "ci95": 1.0}), 3).endswith("The expert is ahead by 5.")
     assert verdict(told(**known, difference={"mean": 5.0, "ci95": 6.0}), 3).endswith("That is too close to call.")
     few = Estimate.of(np.array([3.0, 4.0]))  # with 1.96 standard errors this would be certain

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import hydraviper
+from hydraviper.engines.counted import counted
+from hydraviper.experts import store
 from hydraviper.games import catalogue
 from hydraviper.games.particle_arena import FIRST_LOOK
 from hydraviper.refine import annealing, budget, crossover, experience, islands, starts
@@ -301,7 +303,8 @@ def test_signals_are_refined_within_their_seconds(monkeypatch, seconds):
     expert = LongestQueue(game.offers.scoring.yardsticks["longest queue"])
     draws = np.random.default_rng(0)
     poor = {i: random_tree(agent, draws, 3, thresholds=near_zero(draws)) for i, agent in enumerate(game.agents)}
-    found = refine(game, expert, poor, hydraviper.LocalEngine(lambda: game), RefineSettings(seconds=seconds, depth=3))
+    remembering = SimpleNamespace(direct=hydraviper.LocalEngine(lambda: game))  # it could answer without playing
+    found = refine(game, expert, poor, counted(game, remembering, print), RefineSettings(seconds=seconds, depth=3))
     assert seconds > 1 or not found.kept
     assert found.seconds < seconds + 10
 
@@ -324,6 +327,13 @@ def test_the_command_writes_a_run_of_its_own(call, distilled):
     assert made[1]["held_out"]["after"]["mean"] <= made[1]["held_out"]["before"]["mean"]
     assert "<h2>Refined</h2>" in Path("new/report.html").read_text()
     assert call("evaluate", "new", "--episodes", "20")[0] == 0
+    other = hydraviper.shipped_expert(hydraviper.make("cooperative-navigation"), "maddpg-seed-1")
+    store.save(other, Path("other.safetensors"))
+    options = ["--rollouts", "3000", "--episodes", "20", "--expert", "other.safetensors", "--out", "by-another"]
+    assert call("refine", "run", *options)[0] == 0
+    code, _, complaint = call("evaluate", "by-another", "--episodes", "20")
+    assert (code, "another expert" in complaint) == (0, False)
+    assert store.digest(hydraviper.load_run("by-another").expert) == store.digest(other)
     refuses(call, "already holds something", "refine", "run", "--rollouts", "3000", "--out", "new")
     refuses(call, "--rollouts must be at least", "refine", "run", "--rollouts", "5")
     refuses(call, "is unknown", "refine", "run", "--features", "none")

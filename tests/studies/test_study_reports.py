@@ -13,7 +13,7 @@ from msgspec import structs
 
 from hydraviper.data import Estimate, InputError
 from hydraviper.settings import Settings
-from hydraviper.studies import figures, report, rows
+from hydraviper.studies import claims, figures, report, rows
 from hydraviper.studies.catalogue import STUDIES
 from hydraviper.studies.cells import (
     Cell,
@@ -22,7 +22,7 @@ from hydraviper.studies.cells import (
     Result,
     Timing,
 )
-from hydraviper.studies.claims import FAILS, FEW, HOLDS
+from hydraviper.studies.claims import FAILS, FEW, HOLDS, OPEN
 from hydraviper.studies.design import OURS, PAPERS
 from hydraviper.studies.paper import STOPPED
 from hydraviper.studies.summaries import BEFORE, CriticFit, ExpertSummary, Measured, ScoreSummary, Seconds, Summary
@@ -247,7 +247,7 @@ def test_corridors_have_a_figure_for_each_of_the_two():
     assert STOPPED in stopped.caption
 
 
-@pytest.mark.parametrize(("mean", "verdict"), [(18.0, HOLDS), (19.2, FEW), (21.0, FAILS)])
+@pytest.mark.parametrize(("mean", "verdict"), [(18.0, HOLDS), (19.2, OPEN), (21.0, FAILS)])
 def test_resco_is_judged_by_the_best_published_figure_in_every_seed(mean, verdict):
     told = made("resco", {"trees": mean}, game="cologne3", expert="idqn", seeds=3)
     published, yardsticks = told.findings
@@ -258,11 +258,16 @@ def test_resco_is_judged_by_the_best_published_figure_in_every_seed(mean, verdic
     assert [(one.what, one.verdict) for one in yardsticks.claims] == [("trees: less delay than fixed time", HOLDS)]
 
 
+def test_one_seed_that_is_certainly_worse_is_enough_to_fail():
+    claim = claims.every_seed("", "", [Estimate(-2.0, 1.0), Estimate(2.0, 1.0), Estimate(0.0, 1.0)], "s")
+    assert claim.verdict == FAILS
+
+
 def test_resco_shows_everything_that_was_measured_and_published():
     told = made("resco", {"trees": 20.0, "refined trees": 18.0}, game="cologne3", expert="idqn")
     words = report.to_markdown(told)
     assert "| cologne3 | 20.06 ± 0.50 | 18.07 ± 0.50 | 120.00 ± 1.00 (idqn) | 150.00 ± 2.00 (fixed time) |" in words
-    assert "| 19.42 (MAXWAVE) | -1.35 |" in words
+    assert "| 19.42 (MAXWAVE) | +0.64 |" in words
     assert "| RESCO: MAXWAVE | 90.67 |  |  |  | mean of its episodes; the best one 19.42 |" in words
     assert "| RESCO: IDQN | 23.99 |  |  |  | best episode of the whole training; the last ten 95.54 |" in words
     assert "| fixed time | 150.00 ± 2.00 | 149.00 | 160.00 | 0 of 100 | on the same episodes |" in words
@@ -275,7 +280,8 @@ def test_common_episodes_decide_against_yardsticks_where_they_were_measured():
     one = result(study, study.arms[0], 0, 20.0, game="cologne3", expert="idqn")
     summary = structs.replace(one.summary, differences={"fixed time": Measured(-0.4, 0.5)})
     paired = report.Report.of(study, [structs.replace(one, summary=summary)], 1.0)
-    assert paired.findings[1].claims[0].verdict == FEW
+    assert paired.findings[1].claims[0].verdict == OPEN
+    assert "1 is not certain on these episodes" in paired.findings[1].sentence
     assert "0.40 s below; by seed -0.40 ± 0.50" in paired.findings[1].claims[0].numbers
 
 
@@ -283,7 +289,7 @@ def test_common_episodes_decide_against_yardsticks_where_they_were_measured():
     ("delay", "after", "outside", "jams", "verdicts"),
     [
         (30.0, -1.0, 2.0, 0, (HOLDS, HOLDS, HOLDS, HOLDS)),
-        (30.0, -0.1, 2.0, 0, (HOLDS, HOLDS, FEW, HOLDS)),  # a gain that chance may have made
+        (30.0, -0.1, 2.0, 0, (HOLDS, HOLDS, OPEN, HOLDS)),  # a gain that chance may have made
         (30.0, 1.0, 9.0, 0, (HOLDS, HOLDS, FAILS, FAILS)),  # nine outside, where fixed time leaves eight
         (30.0, -1.0, 2.0, 1, (HOLDS, HOLDS, HOLDS, FAILS)),
         (170.0, -1.0, 2.0, 0, (FAILS, FAILS, HOLDS, HOLDS)),

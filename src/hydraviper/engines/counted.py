@@ -20,6 +20,11 @@ class Counted:
         self.workers: int = getattr(engine, "workers", 1)
 
     @property
+    def direct(self) -> Engine:
+        """The engine that plays, without anybody who counts or remembers."""
+        return getattr(self._engine, "direct", self._engine)
+
+    @property
     def megabytes(self) -> float:
         """The most memory that the engine's workers have held."""
         return getattr(self._engine, "megabytes", 0.0)

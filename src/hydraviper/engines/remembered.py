@@ -72,6 +72,11 @@ class RememberedEngine:
         self._not_charged = set(self._journal.keys()).union(*(journal.keys() for journal in self._others))
 
     @property
+    def direct(self) -> Engine:
+        """The engine that plays, for work that is limited by seconds: its answers must take their time."""
+        return self._engine
+
+    @property
     def megabytes(self) -> float:
         """The most memory that other processes have held for the engine that plays."""
         return getattr(self._engine, "megabytes", 0.0)

@@ -86,6 +86,8 @@ def search_state(
     if settings.seconds is None and settings.rollouts is None:
         cheap = offers(game).search.arena is not None
         settings = replace(settings, **({"seconds": DEFAULT_SECONDS} if cheap else {"rollouts": DEFAULT_ROLLOUTS}))
+    if settings.seconds is not None:  # rollouts that are only read would promise that far more of them fit
+        engine = getattr(engine, "direct", engine)
     limits = _size_limits(settings, given)
     others = [
         {i: tree for i, tree in start.items() if isinstance(tree, Tree)} for start in starts if set(start) == set(given)

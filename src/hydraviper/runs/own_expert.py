@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from hydraviper.settings import EXPERT_MINUTES
 
 MINUTES = 6.0  # to make one, unless somebody asks for another time
 LEAST, MOST = 20, 1000  # episodes of a network's training: fewer are not worth their time, more add nothing
-TRIED = 2  # episodes of a trial that tells how long one takes
+TRIED = 3  # episodes of a trial that tells how long one takes: the first compiles, the last is validated
 # Where signals count queues, weights of a linear rule are tuned instead: an hour of traffic is told apart by few
 # episodes, all of them are rollouts that any engine plays at once, and on a grid of nine signals ten minutes of
 # training a network gave worse experts.
@@ -80,6 +81,8 @@ def check_makeable(game: Game) -> None:
         )
     if game.width is None:
         store.shipped(game)
+    if find_spec("jax") is None:  # a rule that wins in the end needs values
+        raise InputError("making an expert needs the package jax: install hydraviper[train].")
 
 
 def how_made(game: Game, expert: StoredExpert) -> str:
@@ -179,7 +182,7 @@ class Maker:
         if not self.minutes:
             return 0
         tuned = self._algorithm == "linear"
-        pace, least = (seconds / self._workers, LEAST_TUNED) if tuned else (self._trial(), LEAST)
+        pace, least = (seconds / self._workers, LEAST_TUNED) if tuned else (self._trial(seconds), LEAST)
         episodes = int(WORKING * 60 * self.minutes / pace)
         if episodes >= least:
             return min(episodes, MOST)
@@ -190,16 +193,18 @@ class Maker:
         self.tell(f"Note: {few}: the best rule becomes the expert instead (for more: --expert-minutes).")
         return 0
 
-    def _trial(self) -> float:
-        """Seconds that an episode of training takes, after the first one."""
+    def _trial(self, seconds: float) -> float:
+        """Seconds that an episode of training takes, with its share of the rollouts that validate."""
         times: list[float] = []
 
         def note(step: str, done: int, of: int) -> None:
             times.append(time.perf_counter())
             self.progress("trial", done, of)
 
-        self._train(TRIED, note)
-        return times[-1] - times[-2]
+        settings = self._train(TRIED, note).about["settings"]
+        assert isinstance(settings, dict)
+        validated = settings["evaluation_episodes"] * (1 - settings["evaluate_from"]) / settings["evaluate_every"]
+        return times[1] - times[0] + validated * seconds / self._workers
 
     @property
     def _workers(self) -> int:

@@ -68,7 +68,8 @@ def refine(
         )
         earlier = run.trees.made.get("refined")
         searches = [*(earlier if isinstance(earlier, list) else ()), found.to_json()]
-        refined = run.changed(found.students, folder, made={"refined": searches}, score=summary.score)
+        made = {"refined": searches, "expert": expert_hash(expert)}  # perhaps another than the trees were made with
+        refined = run.changed(found.students, folder, made=made, score=summary.score)
         _write(refined, summary, folder, expert_file or run.hand_on_expert(folder))
     return refined
 

@@ -106,7 +106,7 @@ class Cell(Struct, frozen=True):
         default, names = Settings().to_json(), {"most_leaves": "leaves"}
         values = {"algorithm": self.algorithm, **self.settings.to_json(), "episodes": self.episodes}
         values.pop("rollouts_per_iteration")
-        always = ("seed", "ucb_scale")  # games have defaults of their own
+        always = ("seed", "ucb_scale", "features")  # games have defaults of their own
         changed = [
             f"--{names.get(name, name).replace('_', '-')} {value}"
             for name, value in values.items()

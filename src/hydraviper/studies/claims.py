@@ -17,6 +17,7 @@ from hydraviper.studies.rows import STEPS, Row, by_game, worsening
 MARGIN = 0.05
 LEAST_SEEDS = 3
 HOLDS, FAILS, FEW = "holds", "does not hold", "not enough seeds"
+OPEN = "not certain"  # more episodes could tell, more seeds could not
 NAMED = 2  # failing comparisons that an answer's sentence names
 
 
@@ -43,10 +44,13 @@ class Finding:
         """The answer in a sentence, with the first claims that fail."""
         if not self.claims:
             return f"{FEW}: there are no finished cells to answer it."
-        count = {word: sum(claim.verdict == word for claim in self.claims) for word in (HOLDS, FAILS, FEW)}
+        count = {word: sum(claim.verdict == word for claim in self.claims) for word in (HOLDS, FAILS, OPEN, FEW)}
         total = len(self.claims)
         whole = f"{self.verdict}: {count[HOLDS]} of {total} comparisons {'holds' if count[HOLDS] == 1 else 'hold'}"
         rest = [f"{count[FAILS]} {'does' if count[FAILS] == 1 else 'do'} not" * bool(count[FAILS])]
+        rest += [
+            f"{count[OPEN]} {'is' if count[OPEN] == 1 else 'are'} not certain on these episodes" * bool(count[OPEN])
+        ]
         rest += [f"{count[FEW]} {'has' if count[FEW] == 1 else 'have'} too few seeds" * bool(count[FEW])]
         against = [f"{claim.where}: {claim.what} ({claim.numbers})" for claim in self.claims if claim.verdict == FAILS]
         words = ", ".join(filter(None, [whole, *rest]))
@@ -66,7 +70,7 @@ class Question:
         """Judge every claim."""
         claims = tuple(self.ask(rows))
         verdicts = [claim.verdict for claim in claims]
-        verdict = FAILS if FAILS in verdicts else FEW if FEW in verdicts or not verdicts else HOLDS
+        verdict = next((word for word in (FAILS, FEW, OPEN, HOLDS) if word in verdicts), FEW)
         return Finding(self.text, verdict, claims)
 
 
@@ -101,14 +105,17 @@ def better(scope: str, what: str, row: Row, other: Row) -> Claim:
 
 
 def every_seed(scope: str, what: str, differences: Sequence[Estimate], unit: str) -> Claim:
-    """Differences that should be below 0, one for each seed with its interval over episodes, are so in every seed."""
+    """Differences that should be below 0, one for each seed with its interval over episodes, are so in every seed.
+
+    It fails as soon as one is certainly not.
+    """
     if not differences:
         return Claim(scope, what, FEW, "not measured")
-    below, above = (all(one.high < 0 for one in differences), all(one.low >= 0 for one in differences))
+    below, above = (all(one.high < 0 for one in differences), any(one.low >= 0 for one in differences))
     mean = sum(one.mean for one in differences) / len(differences)
     words = f"{abs(mean):,.2f} {unit} {'below' if mean < 0 else 'above'}"
     each = ", ".join(f"{one:+,.2f}" for one in differences)
-    return Claim(scope, what, HOLDS if below else FAILS if above else FEW, f"{words}; by seed {each}")
+    return Claim(scope, what, HOLDS if below else FAILS if above else OPEN, f"{words}; by seed {each}")
 
 
 def against_baselines(scope: str, ours: Row, at: Mapping[str, Row], due: bool) -> Iterator[Claim]:

@@ -64,7 +64,7 @@ class Row:
 
     @property
     def rollouts(self) -> float:
-        """Episodes that a run played on average, warm-up included."""
+        """Episodes that a run played on average, warm-up and search included."""
         return float(np.mean([sum(result.summary.rollouts.values()) for result in self.results]))
 
     @property

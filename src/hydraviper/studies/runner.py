@@ -268,8 +268,9 @@ def _refine(
     )
     seconds = {**summary["seconds"], "refine": refined.seconds + sum(before)}
     seconds["total"] += seconds["refine"]
-    notes = [*summary["notes"], refined.sentence()]
-    return {**summary, **to_json(scores), "seconds": seconds, "notes": notes, "refined": refined.to_json()}
+    told = {"notes": [*summary["notes"], refined.sentence()], "refined": refined.to_json()}
+    rollouts = {**summary["rollouts"], "refine": refined.rollouts}
+    return {**summary, **to_json(scores), "seconds": seconds, "rollouts": rollouts, **told}
 
 
 def _references(job: Job, game: Game, expert: AnyExpert, engine: PieceEngine) -> evaluation.References:

@@ -13,13 +13,14 @@ from hydraviper.trees.words import percent
 
 TREES, QUIET = PALETTE[0], "#9aa5b1"
 _MEANING = {  # what each step of the algorithm does
+    "expert": "make an expert, since none was at hand",
     "partition": "put the agents into teams",
     "collect": "play the students' trees and ask the expert what it would have done",
     "resample": "weigh the samples by what a mistake would cost the team",
     "train": "grow the trees",
     "select": "play the trees of each iteration to find the best",
     "refine": "search for better thresholds and actions",
-    "other": "loading, the final measurement, writing files",
+    "other": "loading, and what lies between the steps",
     "warmup": "the expert alone, to start the data",
     "valid": "choosing among the iterations' trees",
 }
@@ -90,7 +91,8 @@ def budget(summary: Summary, ledger: Sequence[Iteration]) -> str:
     per_iteration = [line.rollouts for line in ledger]
     parts = [
         "<h2>Where the budget went</h2>",
-        f"<p>{whole:,} episodes were played to make the trees (the final measurement is not among them).</p>",
+        f"<p>{whole:,} episodes were played to make the trees. Those that an expert was made with, and those of the "
+        "final measurement, are not among them.</p>",
         figure(segment_bar("Episodes by purpose", pieces)),
         table(("purpose", "episodes", "share", "for"), rows, numbers=2),
     ]
@@ -106,18 +108,20 @@ def budget(summary: Summary, ledger: Sequence[Iteration]) -> str:
 
 def seconds(summary: Summary) -> str:
     """Where the time went."""
-    steps = {step: summary.seconds.get(step, 0.0) for step in STEPS}
+    made = ["expert"] if summary.seconds.get("expert") else []
+    steps = {step: summary.seconds.get(step, 0.0) for step in (*made, *STEPS)}
     total = max(summary.seconds.get("total", 0.0), sum(steps.values()))
     if total <= 0:
         return ""
     steps["other"] = total - sum(steps.values())
-    colours = {step: PALETTE[k] for k, step in enumerate(STEPS)} | {"other": QUIET}
+    colours = {step: PALETTE[k] for k, step in enumerate(STEPS)} | {"expert": PALETTE[len(STEPS)], "other": QUIET}
     rows = [[step, f"{spent:,.2f}", percent(spent / total), _MEANING[step]] for step, spent in steps.items()]
     rows.append(["total", f"{total:,.2f}", "100%", ""])
     segments = [Segment(step, spent, colours[step]) for step, spent in steps.items()]
     return "\n".join(
         [
             "<h2>Where the time went</h2>",
+            "<p>The final measurement is not counted.</p>",
             figure(segment_bar("Seconds by step", segments)),
             table(("step", "seconds", "share", "to"), rows, numbers=2),
             *_memory(summary.megabytes),

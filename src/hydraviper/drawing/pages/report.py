@@ -66,7 +66,7 @@ def _header(summary: Summary, trees: Sequence[Tree]) -> str:
     if summary.rollouts:
         facts.append((f"{sum(summary.rollouts.values()):,} episodes", "played to make the trees"))
     if "total" in summary.seconds:
-        facts.append((duration(summary.seconds["total"]), "from start to end"))
+        facts.append((duration(summary.seconds["total"]), "to make the trees"))
     agreements = [value for value in (tree.fidelity for tree in trees) if isfinite(value)]
     if agreements:
         facts.append((percent(sum(agreements) / len(agreements)), "of the training data where trees and expert agree"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import hypot, isfinite
+from math import isfinite
 
 from hydraviper.data import Estimate
 from hydraviper.drawing.charts import Dot, DotRow, dot_plot, figure, fixed, places, table
@@ -33,10 +33,10 @@ def verdict(evaluation: Evaluation, tree_count: int) -> str:
     words += _beaten(evaluation, "it is" if tree_count == 1 else "they are")
     if expert is None or not isfinite(score.ci95 + expert.ci95):
         return words
+    if evaluation.difference is None:  # after an edit the others are not played again
+        return f"{words} How they differ from the expert episode by episode was not measured."
     gap = (score.mean - expert.mean) * (-1 if score.lower_is_better else 1)
-    # older runs know the two intervals alone
-    margin = evaluation.difference.ci95 if evaluation.difference else hypot(score.ci95, expert.ci95)
-    if abs(gap) <= margin:
+    if abs(gap) <= evaluation.difference.ci95:
         told = "That is" if not evaluation.differences else "The difference from the expert is"
         return f"{words} {told} too close to call."
     ahead = "expert is" if gap < 0 else "tree is" if tree_count == 1 else "trees are"
@@ -93,9 +93,9 @@ def more_scores(evaluation: Evaluation, foremost: Sequence[str] = ()) -> str:
 def _against(evaluation: Evaluation, trees: str, foremost: Sequence[str]) -> str:
     """Everybody's score with the difference from the trees on the same episodes, jams, and the foremost measures."""
     apart = evaluation.differences | ({"expert": evaluation.difference} if evaluation.difference else {})
-    if not evaluation.differences:
-        return ""
     score, measures = evaluation.score, [name for name in foremost if name in evaluation.measures]
+    if not (evaluation.differences or measures):
+        return ""
     everybody: dict[str, Outcome] = {"trees": score}
     everybody |= {"expert": evaluation.expert} if evaluation.expert else {}
     everybody |= evaluation.yardsticks
@@ -103,7 +103,8 @@ def _against(evaluation: Evaluation, trees: str, foremost: Sequence[str]) -> str
     jams = score.jammed is not None
     rows = []
     for name, outcome in everybody.items():
-        row = [trees if name == "trees" else name, written(outcome, digits), _signed(apart.get(name), digits)]
+        row = [trees if name == "trees" else name, written(outcome, digits)]
+        row += [_signed(apart.get(name), digits)] if apart else []
         row += [_jams(outcome, score.episodes)] if jams else []
         for measure in measures:
             sides = evaluation.measures[measure]
@@ -112,7 +113,7 @@ def _against(evaluation: Evaluation, trees: str, foremost: Sequence[str]) -> str
     heads = [
         "",
         f"mean {score.name}",
-        "trees less this, on the same episodes",
+        *(["trees less this, on the same episodes"] if apart else ()),
         *(["jammed"] if jams else ()),
         *measures,
     ]

@@ -33,7 +33,7 @@ def critics_predict(rows: Sequence[Row]) -> Iterator[Claim]:
         if found := _correlations(game_rows[0]):
             mean = sum(found) / len(found)
             numbers = f"{mean:.2f} in the mean, from {min(found):.2f} to {max(found):.2f}"
-            what = f"the critics' values correlate with returns by at least {PREDICTS}"
+            what = f"the critics' values correlate with returns by at least {PREDICTS} on average"
             yield Claim(scope_of(game, expert), what, HOLDS if mean >= PREDICTS else FAILS, numbers)
 
 

@@ -57,7 +57,8 @@ def expert_beats_yardsticks(rows: Sequence[Row]) -> Iterator[Claim]:
         for name, side in row.first.yardsticks.items():
             theirs = side.estimate
             apart = Estimate(ours.mean - theirs.mean, hypot(ours.ci95, theirs.ci95))
-            yield every_seed(scope_of(game, expert), f"the expert: less delay than {name}", [apart], "s")
+            what = f"the expert: less delay than {name}, by the intervals of the two"
+            yield every_seed(scope_of(game, expert), what, [apart], "s")
 
 
 def nobody_pays(rows: Sequence[Row]) -> Iterator[Claim]:
