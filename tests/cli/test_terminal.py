@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -117,8 +118,10 @@ def test_a_log_gets_a_line_now_and_then(capsys, monkeypatch):
     ]
 
 
-def test_a_study_tells_of_rollouts_under_way(capsys, monkeypatch, tmp_path):
+def test_a_study_tells_of_rollouts_under_way(monkeypatch, tmp_path):
     monkeypatch.setattr(studying, "LINE", 0.01)
+    said: list[str] = []  # what another thread prints can be lost between capsys' reading and its clearing
+    monkeypatch.setattr(studying.err, "print", said.append)
     journal = Journal(tmp_path / results.RUNNING / "cell" / "rollouts.journal")
     journal.path.parent.mkdir(parents=True)
     journal.write(b"1" * 32, b"one")
@@ -126,10 +129,10 @@ def test_a_study_tells_of_rollouts_under_way(capsys, monkeypatch, tmp_path):
     with journal.path.open("ab") as file:
         file.write(b"ROLL")  # the third is being written
     with studying._bar("resco", tmp_path, quiet=False):
-        said = ""
-        while "so far" not in said:
-            said += capsys.readouterr().err
-    assert said.splitlines() == ["resco: 2 rollouts so far"]
+        deadline = time.monotonic() + 60
+        while not said and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert said == ["resco: 2 rollouts so far"]
     assert len(journal) == 2
     with journal.path.open("ab") as file:
         file.write((b"3" * 32 + bytes([9]) + bytes(11))[:44] + b"8 of 9 ")  # its content is not all there
