@@ -131,7 +131,7 @@ def test_an_edit_can_go_to_a_new_run(page, studio):
     options(page, "Apply edits to", "a new run")
     page.get_by_role("button", name="Apply the cut").click()
     page.get_by_role("heading", name="second-edited", level=1).wait_for()
-    page.wait_for_url("**/run/second-edited/*")  # the address may follow the page
+    page.wait_for_function("location.href.includes('second-edited')")  # the address may follow the page
     assert len(hydraviper.load_run(studio.folder / page.url.split("/")[-2]).trees.edits) == 1
     assert (studio.folder / "second" / "trees.json").read_bytes() == before
 
