@@ -698,7 +698,7 @@ def test_signals_with_crossings_keep_their_program(call, tmp_path):
         shown.add(library.trafficlight.getRedYellowGreenState("A"))
     assert len(shown) > 1
     assert shown <= own
-    refuses(call, "build the network without crossings", "map", f"traffic:{with_crossings(tmp_path)},steps=3")
+    refuses(call, "build the network without them", "map", f"traffic:{with_crossings(tmp_path)},steps=3")
 
 
 def test_lights_of_more_letters_than_links(tmp_path):
@@ -742,7 +742,7 @@ def test_demand_that_sumo_leaves_out_is_told(tmp_path):
     files = {"route_files": tmp_path / "own.rou.xml", "additional_files": tmp_path / "more.add.xml"}
     game = hydraviper.make(f"traffic:{configuration(tmp_path, **files)},steps=40")
     (note,) = game.offers.notes
-    assert note.startswith("SUMO leaves 3 of the vehicles and flows in own.rou.xml out (b is the first)")
+    assert note.startswith("SUMO leaves out 3 of the vehicles and flows in own.rou.xml, b first")
     played = hydraviper.play(game, longest(game), SEEDS[:1])
     assert played.measures["vehicles arrived"].tolist() == [5]
     asked_for = demand.read(game.scenario, 0, 200, 1.0)

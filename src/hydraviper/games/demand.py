@@ -35,14 +35,14 @@ class Demand:
     def notes(self) -> tuple[str, ...]:
         """A word about every route file of which SUMO leaves something out."""
         return tuple(
-            f"SUMO leaves {len(names)} of the vehicles and flows in {file} out ({names[0]} is the first), because they "
-            "are not sorted by departure: sort them."
+            f"SUMO leaves out {len(names)} of the vehicles and flows in {file}, {names[0]} first: the file is not sorted "
+            "by departure. Sort it."
             for file, names in self.ignored.items()
         )
 
 
 def _way(library: Sumo, start: str, end: str) -> Sequence[str]:
-    """The edges of a trip by car; none where no car can go, or an edge does not exist: SUMO tells who plays it."""
+    """The edges of a trip by car; none where no car can go. An edge that does not exist SUMO refuses when it plays."""
     try:
         return library.simulation.findRoute(start, end).edges
     except library.TraCIException:

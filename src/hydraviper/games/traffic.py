@@ -454,8 +454,8 @@ def _served(signal: Signal) -> np.ndarray:
 def _nobody_chooses(network: RoadNetwork) -> str:
     """Why no signal can choose, and what to do."""
     if network.walked:
-        what = "no signal that can choose but those with pedestrian crossings, whose walkers are not modelled"
-        return f"{what}: build the network without crossings (netconvert without --crossings.guess)"
+        what = "pedestrian crossings, which are not modelled, at every signal that could choose"
+        return f"{what}: build the network without them (netconvert without --crossings.guess)"
     what = "only signals with one green phase" if network.alone else "no traffic signals"
     return f"{what}: pass a network with a signal that can choose"
 
