@@ -35,8 +35,8 @@ class Demand:
     def notes(self) -> tuple[str, ...]:
         """A word about every route file of which SUMO leaves something out."""
         return tuple(
-            f"SUMO leaves out {len(names)} of the vehicles and flows in {file}, {names[0]} first: the file is not sorted "
-            "by departure. Sort it."
+            f"SUMO leaves out {len(names)} of the vehicles and flows in {file}, {names[0]} first: the file is not "
+            "sorted by departure. Sort it."
             for file, names in self.ignored.items()
         )
 
