@@ -370,7 +370,7 @@ def test_the_verdict_is_by_the_difference_on_common_episodes():
     """The luck of the episode is not the trees', and two episodes tell next to nothing."""
     lucky = {"name": "total penalty", "mean": 130.0, "ci95": 20.0, "episodes": 40, "lower_is_better": True}
     known = {"score": lucky, "expert": {"mean": 125.0, "ci95": 20.0}}
-    assert verdict(told(**known), 3).endswith("How they differ from the expert episode by episode was not measured.")
+    assert verdict(told(**known), 3).endswith("The difference from the expert, episode by episode, was not measured.")
     assert verdict(told(**known, difference={"mean": 5.0, "ci95": 1.0}), 3).endswith("The expert is ahead by 5.")
     assert verdict(told(**known, difference={"mean": 5.0, "ci95": 6.0}), 3).endswith("That is too close to call.")
     few = Estimate.of(np.array([3.0, 4.0]))  # with 1.96 standard errors this would be certain

@@ -34,7 +34,7 @@ def verdict(evaluation: Evaluation, tree_count: int) -> str:
     if expert is None or not isfinite(score.ci95 + expert.ci95):
         return words
     if evaluation.difference is None:  # after an edit the others are not played again
-        return f"{words} How they differ from the expert episode by episode was not measured."
+        return f"{words} The difference from the expert, episode by episode, was not measured."
     gap = (score.mean - expert.mean) * (-1 if score.lower_is_better else 1)
     if abs(gap) <= evaluation.difference.ci95:
         told = "That is" if not evaluation.differences else "The difference from the expert is"
