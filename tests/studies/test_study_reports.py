@@ -175,6 +175,11 @@ def test_series_and_ablations_are_judged():
     assert made("ablation", {**parts, "without TR-A": 141.0}).findings[0].verdict == FAILS
     equal = made("ablation", {"without VR-UCB": 142.0, PAPERS: 142.0}).findings[0]
     assert [claim.what for claim in equal.claims] == ["the paper's VR-UCB helps"] * 2  # at both budgets
+    # 0.25 ± 0.15 for itself; among nine comparisons that is not certain
+    one, nine = {OURS: 142.0, "without TR-A": 142.2}, {arm.name: 150.0 for arm in STUDIES["ablation"].arms}
+    for means, verdict in ((one, HOLDS), ({**nine, **one}, FAILS)):
+        claims = made("ablation", means).findings[0].claims
+        assert {claim.verdict for claim in claims if claim.what == "TR-A helps"} == {verdict}
     refined = made("refined", {"none": 142.0, "10 s": 139.0}).findings[0]
     assert refined.verdict == HOLDS
     assert "0.843 % a second, of 2.5 s" in refined.claims[0].numbers

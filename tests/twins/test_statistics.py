@@ -25,6 +25,14 @@ def test_t_interval(values):
     assert ours.mean == pytest.approx(np.mean(values))
 
 
+@pytest.mark.parametrize("comparisons", [1, 2, 9])
+@pytest.mark.parametrize("values", samples())
+def test_intervals_of_several_comparisons_at_once(values, comparisons):
+    ours = Estimate.of(values).among(comparisons)
+    theirs = stats.t.interval(1 - 0.05 / comparisons, len(values) - 1, np.mean(values), stats.sem(values))
+    assert (ours.low, ours.high, ours.count) == pytest.approx((*theirs, len(values)), rel=1e-9)
+
+
 @pytest.mark.parametrize("values", samples())
 def test_interquartile_mean(values):
     assert interquartile_mean(values) == pytest.approx(stats.trim_mean(values, 0.25))
@@ -49,6 +57,7 @@ def test_too_few_values_have_no_interval():
     for estimate in (Estimate.of([3.0]), Estimate.of(differences({1: 2.0}, {1: 1.0}))):
         assert estimate.count == 1
         assert math.isnan(estimate.low)
+        assert math.isnan(estimate.among(9).low)
     assert differences({1: 2.0}, {2: 1.0}) == []
     assert math.isnan(interquartile_mean([]))
 

@@ -33,16 +33,24 @@ PARTS = (  # the part, an arm that has it, an arm that has not
 
 
 def parts_help(rows: Sequence[Row]) -> Iterator[Claim]:
-    """A part helps if trees without it are worse; it does not if that is unclear and certainly less than MARGIN."""
+    """A part helps if trees without it are worse; it does not if that is unclear and certainly less than MARGIN.
+
+    Several parts are asked for at once, so one may look certain by luck: intervals are widened until all comparisons
+    of a game at a budget are right together with 95 % confidence.
+    """
     for (game, expert), game_rows in by_game(rows).items():
         at = {(row.arm.name, row.arm.level): row for row in game_rows}
         for level in dict.fromkeys(row.arm.level for row in game_rows):
-            for part, name, without in PARTS:
-                if (name, level) in at and (without, level) in at:
-                    loss = worsening(at[without, level], at[name, level])
-                    verdict = HOLDS if loss.low > 0 else FAILS if loss.high < MARGIN else FEW
-                    numbers = f"without it {percent(loss)}"
-                    yield Claim(scope_of(game, expert, level), f"{part} helps", enough(loss, verdict), numbers)
+            losses = {
+                part: worsening(at[without, level], at[name, level])
+                for part, name, without in PARTS
+                if (name, level) in at and (without, level) in at
+            }
+            for part, alone in losses.items():
+                loss = alone.among(len(losses))
+                verdict = HOLDS if loss.low > 0 else FAILS if loss.high < MARGIN else FEW
+                numbers = f"without it {percent(loss)}"
+                yield Claim(scope_of(game, expert, level), f"{part} helps", enough(loss, verdict), numbers)
 
 
 STUDY = Study(
@@ -51,7 +59,9 @@ STUDY = Study(
     about="C-Q is replaced by IVIPER's weights (without C-Q) or every sample counts the same (no weights), TR-A by the "
     "same rollouts in every iteration after the same warm-up, the selection by the same rollouts for every student. "
     "Joint rollouts alone is IVIPER with its own weights and as many rollouts for every student, but its students play "
-    "together, in training and validation; or in training alone, while each is validated among experts.",
+    "together, in training and validation; or in training alone, while each is validated among experts. Whether a part "
+    "helps is judged with 95 % confidence for all comparisons of a game and budget together, so these intervals are "
+    "wider than those of the differences.",
     arms=tuple(
         Arm(algorithm, level, level, HYDRAVIPERS.get(label, {}), label)
         for level in ("high", "low")
