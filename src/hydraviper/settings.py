@@ -20,6 +20,8 @@ class Range:
 
     def check(self, name: str, value: float | None) -> None:
         """Refuse a number outside the range, with the reason; None stands for a number that was not given."""
+        if value is not None and not isinstance(value, int | float):  # files may hold anything
+            raise InputError(f"{name} must be a number, not {value!r}.")
         if value is None or self.least <= value <= self.most:
             return
         if not (value < self.least or value > self.most):  # not math.isnan, which whole numbers may be too large for

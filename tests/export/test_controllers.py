@@ -160,7 +160,7 @@ OPTIONS = (
         demand=3,
     ),
     street_with(steps=30, yellow=0, moving=0),
-    street_with(steps=30, detectors="loops", max_red=63),
+    street_with(steps=30, detectors="loops", max_red=65),
 )
 
 
@@ -203,7 +203,8 @@ def test_the_command_writes_controllers_for_signals(call, monkeypatch):
     trees = queue_trees(hydraviper.make(STREET))
     save(trees, Path("trees.json"))
     trust.remember(FOLDER / "street.sumocfg")
-    for to, plain in (("c", to_c(trees)), ("st", to_structured_text(trees))):
+    to_st = to_structured_text(trees)
+    for to, plain in (("c", to_c(trees)), ("st", to_st)):
         code, printed, noted = call("export", "trees.json", "--to", to)
         assert (code, noted) == (0, "")
         for part in plain.rstrip().split("\n\n"):
@@ -213,14 +214,21 @@ def test_the_command_writes_controllers_for_signals(call, monkeypatch):
         code, printed, _ = call("export", "trees.json", "--to", to, *one)
         assert code == 0
         assert json.loads(printed)["agents"] == ["signal-2"]
+        assert json.loads(printed)["controllers"]
         assert "signal_1" not in Path(f"one.{to}").read_text()
         assert "signal-2: the whole controller" in Path(f"one.{to}").read_text()
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "libsumo", None)
-        code, printed, noted = call("export", "trees.json", "--to", "c")
-        assert code == 0
-        assert printed == to_c(trees)
-        assert "the export has the trees alone, because their controllers need the game" in " ".join(noted.split())
-        assert "pip install 'hydraviper[traffic]'" in " ".join(noted.split())
+        code, printed, told = call("export", "trees.json", "--to", "c", "--out", "unsafe.c")
+        assert (code, printed, Path("unsafe.c").exists()) == (2, "", False)
+        for words in ("whole controllers need the game", "pip install 'hydraviper[traffic]'", "--trees-only"):
+            assert words in " ".join(told.split())
+        for to, opening, plain in (("c", "/* The trees alone: ", to_c(trees)), ("st", "(* The trees alone: ", to_st)):
+            code, printed, _ = call("export", "trees.json", "--to", to, "--trees-only")
+            assert code == 0
+            assert printed.startswith(opening)
+            assert printed.partition("\n")[2] == plain
+        code, printed, _ = call("export", "trees.json", "--to", "c", "--trees-only", "--out", "bare.c", "--json")
+        assert (code, json.loads(printed)["controllers"]) == (0, False)
     code, printed, noted = call("export", "trees.json", "--to", "python")
     assert (code, noted) == (0, "")

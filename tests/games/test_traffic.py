@@ -498,7 +498,8 @@ def test_loops_tell_what_loops_tell():
 def test_loops_tell_nothing_of_the_junction_and_of_queues():
     """So nothing is cleared unless somebody asks for it, and only the whole controller has properties that ship."""
     loops = f"traffic:{FOLDER / 'street.sumocfg'},detectors=loops,seconds_per_step=10,steps=6"
-    assert [hydraviper.make(f"{loops}{more}").options.clearance for more in ("", ",clearance=7")] == [0, 7]
+    asked = [hydraviper.make(f"{loops}{more}").options for more in ("", ",clearance=7", ",all_red=0")]
+    assert [(one.clearance, one.all_red) for one in asked] == [(0, 2), (7, 2), (0, 0)]
     promised = "whoever waits gets green within max_red, whatever the tree asks for"
     assert obligations_for(hydraviper.make(loops)).names == (promised,)
     assert obligations_for(hydraviper.make(street_with())).names[-1] == promised
@@ -589,6 +590,18 @@ def test_drivers_measures(street):
     assert played["vehicles arrived"][0] + len(library.vehicle.getIDList()) == entered
     assert 0 < played["mean time loss, s"][0] < played["mean travel time, s"][0]
     assert played["longest wait, s"][0] > 0
+    assert played["waits above 240 s, % of episodes"][0] == 0
+
+
+def test_whoever_waits_for_ever_is_told():
+    """Without a longest red, a phase that never ends shuts the side street out; a mean over all vehicles hides that."""
+    game = hydraviper.make(street_with(steps=20, min_green=5, max_red=0, score="delay"))
+    game.reset(SEEDS[:1])
+    for _ in range(game.horizon):
+        game.step(np.array([[0, 0]]))
+    measures = game.measures()
+    assert measures["longest wait, s"][0] > 240
+    assert measures["waits above 240 s, % of episodes"][0] == 100
 
 
 def test_from_distilling_to_evaluating(call, street):
@@ -699,6 +712,56 @@ def test_signals_with_crossings_keep_their_program(call, tmp_path):
     assert len(shown) > 1
     assert shown <= own
     refuses(call, "build the network without them", "map", f"traffic:{with_crossings(tmp_path)},steps=3")
+
+
+def test_greens_that_let_nobody_go_are_no_phases(tmp_path):
+    """SUMO takes a program that is green for letters without links alone; its signal has nothing to choose."""
+    states = ("rrrrrrGr", "rrrrrryr", "rrrrrrrG", "rrrrrrry")
+    phases = "".join(f'<phase duration="30" state="{state}"/>' for state in states)
+    program = f'<additional><tlLogic id="B" type="static" programID="spare" offset="0">{phases}</tlLogic></additional>'
+    (tmp_path / "spare.add.xml").write_text(program)
+    game = hydraviper.make(f"traffic:{configuration(tmp_path, additional_files=tmp_path / 'spare.add.xml')},steps=3")
+    assert [signal.identifier for signal in game.network.signals] == ["A"]
+    assert game.network.alone == ("B",)
+
+
+def test_a_timetable_of_programs_does_not_end_a_yardstick(tmp_path):
+    """A WAUT changes a signal's program by the clock; the network's own plan follows it, and no other one does."""
+    timetable = """<additional>
+        <tlLogic id="A" type="static" programID="day" offset="0"><phase duration="60" state="{}"/></tlLogic>
+        <WAUT id="week" refTime="0" startProg="0"><wautSwitch time="33" to="day"/></WAUT>
+        <wautJunction wautID="week" junctionID="A"/></additional>"""
+    state = next(re.finditer(r'<tlLogic id="A".*?state="(\w+)"', (FOLDER / "street.net.xml").read_text(), re.S))[1]
+    (tmp_path / "week.add.xml").write_text(timetable.format(state))
+    game = hydraviper.make(f"traffic:{configuration(tmp_path, additional_files=tmp_path / 'week.add.xml')},steps=12")
+    running, at = simulation.sumo().trafficlight.getProgram, game.options.seconds_per_step
+    for name, own in {
+        "fixed time": "0",
+        "actuated": "hydraviper-actuated",
+        "Webster's plan": "hydraviper-webster",
+    }.items():
+        rule, seen, told = game.offers.scoring.yardsticks[name], game.reset(SEEDS[:1]), []
+        for _ in range(game.horizon):
+            seen, _, _ = game.step(rule.act(seen))
+            told.append(running("A"))
+        late = told[33 // at + 2 :]
+        assert told[0] == own
+        assert set(late) == ({"day"} if name == "fixed time" else {own})
+
+
+def test_an_episode_without_anybody_counts_as_one(tmp_path):
+    """Where few vehicles come by chance, some episodes have none; where nobody is due at all, that is a slip."""
+    routes, folder = tmp_path / "few.rou.xml", tmp_path
+    routes.write_text('<routes><flow id="few" begin="0" end="60" probability="0.01" from="WA" to="BE"/></routes>')
+    game = hydraviper.make(f"traffic:{configuration(folder, route_files=routes)},steps=12")
+    played = [hydraviper.play(game, longest(game), np.array([k], np.uint64)) for k in range(6)]
+    empty = [float(one.measures["vehicles arrived"][0]) == 0 for one in played]
+    assert 0 < sum(empty) < 6
+    assert {float(game.score.of(one.returns)[0]) for one, alone in zip(played, empty, strict=True) if alone} == {0.0}
+    routes.write_text('<routes><flow id="late" begin="90" end="99" probability="1" from="WA" to="BE"/></routes>')
+    game = hydraviper.make(f"traffic:{configuration(folder, route_files=routes)},steps=12")
+    with pytest.raises(hydraviper.InputError, match="no vehicle enters"):
+        hydraviper.play(game, longest(game), SEEDS[:1])
 
 
 def test_lights_of_more_letters_than_links(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,13 +12,15 @@ import pytest
 from PIL import Image
 
 import hydraviper
+from hydraviper.experts import store
 from hydraviper.games import filming, window
 from hydraviper.rollout import play
-from hydraviper.runs import replay
+from hydraviper.runs import replay, trust
 from hydraviper.runs.episodes import episode
 from hydraviper.seeding import Purpose, rollout_seeds
 from hydraviper.trees.file import TreesFile, save
 from tests.helpers.command_line import refuses
+from tests.helpers.experts import random_expert
 from tests.helpers.street import FOLDER
 from tests.helpers.trees import MADE, leaf, save_constant_trees
 
@@ -52,6 +55,20 @@ def test_a_film_shows_the_episode_of_evaluate(run, monkeypatch):
         hydraviper.replay(run, out=shown.out)
     near = hydraviper.replay(run, agent="signal-2", out=run.folder / "near.gif")
     assert near.out.is_file()
+
+
+def test_an_expert_that_does_not_fit_is_refused_although_trees_play(run, call):
+    trust.remember(FOLDER / "street.sumocfg")
+    about = {"game": run.game.name, "parameters": {**run.game.parameters, "reach": 100}}
+    store.save(replace(random_expert(run.game), about=about), Path("near.safetensors"))
+    refuses(call, "was trained with reach=100", "replay", run.folder, "--expert", "near.safetensors")
+
+
+def test_a_parameter_of_a_wrong_kind_is_one_sentence(run, call):
+    trust.remember(FOLDER / "street.sumocfg")
+    path = run.folder / "trees.json"
+    path.write_text(path.read_text().replace('"demand": 1.0', '"demand": "abc"'))
+    refuses(call, "demand must be a number, not 'abc'", "replay", run.folder)
 
 
 def test_an_episode_for_people_has_a_picture_of_every_step(run):

@@ -12,6 +12,7 @@ import pytest
 from msgspec import structs
 
 from hydraviper.data import Estimate, InputError
+from hydraviper.games.delays import LONG_WAITS
 from hydraviper.settings import Settings
 from hydraviper.studies import claims, figures, report, rows
 from hydraviper.studies.catalogue import STUDIES
@@ -291,16 +292,20 @@ def test_common_episodes_decide_against_yardsticks_where_they_were_measured():
 
 
 @pytest.mark.parametrize(
-    ("delay", "after", "outside", "jams", "verdicts"),
+    ("delay", "after", "outside", "jams", "long_waits", "verdicts"),
     [
-        (30.0, -1.0, 2.0, 0, (HOLDS, HOLDS, HOLDS, HOLDS)),
-        (30.0, -0.1, 2.0, 0, (HOLDS, HOLDS, OPEN, HOLDS)),  # a gain that chance may have made
-        (30.0, 1.0, 9.0, 0, (HOLDS, HOLDS, FAILS, FAILS)),  # nine outside, where fixed time leaves eight
-        (30.0, -1.0, 2.0, 1, (HOLDS, HOLDS, HOLDS, FAILS)),
-        (170.0, -1.0, 2.0, 0, (FAILS, FAILS, HOLDS, HOLDS)),
+        (30.0, -1.0, 2.0, 0, 0.0, (HOLDS, HOLDS, HOLDS, HOLDS)),
+        (30.0, -0.1, 2.0, 0, 0.0, (HOLDS, HOLDS, OPEN, HOLDS)),  # a gain that chance may have made
+        (30.0, 1.0, 9.0, 0, 0.0, (HOLDS, HOLDS, FAILS, FAILS)),  # nine outside, where fixed time leaves eight
+        (30.0, -1.0, 2.0, 1, 0.0, (HOLDS, HOLDS, HOLDS, FAILS)),
+        (30.0, -1.0, 2.0, 0, 1.0, (HOLDS, HOLDS, HOLDS, FAILS)),  # somebody waits for ever in one of 100 episodes
+        (30.0, -1.0, 2.0, 0, None, (HOLDS, HOLDS, HOLDS, FEW)),  # cells from before that was counted
+        (120.3, -1.0, 2.0, 0, 0.0, (HOLDS, FAILS, HOLDS, HOLDS)),  # certainly worse, if by little
+        (120.1, -1.0, 2.0, 0, 0.0, (HOLDS, HOLDS, HOLDS, HOLDS)),
+        (170.0, -1.0, 2.0, 0, 0.0, (FAILS, FAILS, HOLDS, HOLDS)),
     ],
 )
-def test_signals_are_judged_by_who_pays(delay, after, outside, jams, verdicts):
+def test_signals_are_judged_by_who_pays(delay, after, outside, jams, long_waits, verdicts):
     study, own = STUDIES["signals"], []
     for arm in study.arms:
         for seed in range(3):
@@ -313,6 +318,7 @@ def test_signals_are_judged_by_who_pays(delay, after, outside, jams, verdicts):
                 measures={
                     "vehicles that could not enter": {"trees": Measured(outside), "fixed time": Measured(8.0)},
                     "longest wait, s": {"trees": Measured(120.0)},
+                    LONG_WAITS: {} if long_waits is None else {"trees": Measured(long_waits)},
                 },
             )
             own.append(structs.replace(one, summary=summary))

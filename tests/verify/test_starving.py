@@ -21,7 +21,7 @@ from hydraviper.trees.tree import LEAF, Tree
 from hydraviper.verify import properties
 from hydraviper.verify.obligations import _serving, obligations_for, resolve
 from hydraviper.verify.prover import machine
-from hydraviper.verify.prover.deadline import Deadline
+from hydraviper.verify.prover.deadline import Deadline, OutOfTime
 from hydraviper.verify.prover.machine import Machine, State, keeps_max_red
 from hydraviper.verify.prover.proof import verify
 from hydraviper.verify.scene import Scene
@@ -62,6 +62,17 @@ def test_proofs_against_everything_that_can_happen():
             proved, refused = proved + answer, refused + (worst > timing.max_red)
     assert proved >= 15
     assert refused > 8  # the search finds who waits too long, so it would have found what a proof overlooks
+
+
+@pytest.mark.slow
+def test_a_signal_of_many_phases_is_proved_as_far_as_the_time_goes():
+    """Seven phases take seconds; a search without time says nothing."""
+    controller = controller_of(np.eye(7, dtype=bool), Timing(5, 3, min_green=5, clearance=10))
+    least = longest_red(controller.phase_of, controller.timing)
+    controller = replace(controller, timing=replace(controller.timing, max_red=least))
+    assert keeps_max_red(controller, Deadline.after(300))
+    with pytest.raises(OutOfTime):
+        keeps_max_red(controller, Deadline.after(0))
 
 
 @pytest.mark.slow

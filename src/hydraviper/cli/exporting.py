@@ -32,6 +32,9 @@ def export(
         typer.Option("--out", help="A file, or a folder for trees.c, trees.py, ...; default: the terminal."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+    trees_only: Annotated[
+        bool, typer.Option("--trees-only", help="Of signals the trees alone, without what keeps the lights safe.")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Turn trees into code or a model for another machine: the same answers, bit for bit."""
@@ -45,11 +48,13 @@ def export(
             raise InputError(
                 f"an {to} file holds one tree: choose an --agent of {', '.join(names)}, or a folder with --out."
             )
-    files = exporting.export(saved, to, agent=agent, out=out_path, force=force, tell=tell)
+    files = exporting.export(saved, to, agent=agent, out=out_path, force=force, trees_only=trees_only, tell=tell)
     if out_path is None:
         _print(next(iter(files.values())), to)
     elif as_json:
-        print(json.dumps({"to": to, "agents": names, "files": list(map(str, files)), "version": __version__}))
+        whole = exporting.has_controllers(saved, to) and not trees_only
+        told = {"to": to, "agents": names, "controllers": whole, "files": list(map(str, files))}
+        print(json.dumps({**told, "version": __version__}))
     else:
         for path in files:
             out.print(f"written: {path}", soft_wrap=True)

@@ -32,6 +32,7 @@ class Format:
     one_agent: bool = False  # a file holds the tree of one agent only
     # the same for signals, with what turns the trees' choices into lights, by the agents' names
     control: Callable[[TreesFile, Mapping[str, Controller]], str] | None = None
+    comment: str = ""  # a comment of one line, where there is such a `control`
 
 
 def _drawing(trees: TreesFile) -> str:
@@ -39,10 +40,10 @@ def _drawing(trees: TreesFile) -> str:
 
 
 FORMATS: Mapping[str, Format] = {
-    "c": Format("c", to_c, control=to_c_controllers),
+    "c": Format("c", to_c, control=to_c_controllers, comment="/* {} */"),
     "python": Format("py", to_python),
     "onnx": Format("onnx", to_onnx),
-    "st": Format("st", to_structured_text, control=to_structured_text_controllers),
+    "st": Format("st", to_structured_text, control=to_structured_text_controllers, comment="(* {} *)"),
     "json": Format("json", to_json),
     "dot": Format("dot", to_dot),
     "svg": Format("svg", _drawing, one_agent=True),

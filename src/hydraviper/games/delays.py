@@ -15,6 +15,8 @@ from hydraviper.games.sumo import Sumo
 
 NOBODY = -1  # behind the last signal of its route, a vehicle is on no street into one
 STANDS = 0.1  # m/s; slower vehicles are stopped, as SUMO counts them
+LONG_WAIT = 240.0  # seconds that nobody should stand still or wait to enter; locks show as such waits
+LONG_WAITS = f"waits above {LONG_WAIT:g} s, % of episodes"
 _STOPS = "device.tripinfo.waitingCount"
 
 
@@ -84,6 +86,7 @@ class Delays:
             **({"stops per vehicle": self._all_stops() / max(self.due, 1)} if self.trips else {}),
             "stopped vehicles, whole network": self._stopped / max(self._looks, 1),
             "longest wait, s": self.longest_wait,
+            LONG_WAITS: 100.0 * (self.longest_wait > LONG_WAIT),
         }
 
     def _all_stops(self) -> int:

@@ -31,6 +31,7 @@ _ORDER = (
     "turning back",
 )
 COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
+YELLOW = frozenset("yYu")
 LOOK_BACK = 50.0  # metres before the stop line that decide where an approach comes from
 LOOK_AHEAD = 10.0  # metres behind the junction that decide where a road goes: it may bend soon
 
@@ -153,7 +154,8 @@ def _signal(library: Sumo, name: str) -> Signal:
     letters = len(next(iter(states), ""))  # SUMO takes states that have more than there are links
     controlled = [*library.trafficlight.getControlledLinks(name)]
     controlled += [()] * (letters - len(controlled))
-    greens = tuple(state for state in states if _is_green(state))
+    used = {link.index for link in links}  # SUMO takes greens for links that are not there
+    greens = tuple(state for state in states if any(state[k] in GREEN for k in used) and not set(state) & YELLOW)
     lanes = dict.fromkeys(link.lane for link in links)
     shapes = {lane: library.lane.getShape(lane) for lane in lanes}
     edges = {lane: library.lane.getEdgeID(lane) for lane in lanes}
@@ -197,10 +199,6 @@ def _link_name(index: int, links: Sequence[Link], sides: Mapping[str, str]) -> s
     """What one letter of a signal's states is about, in words and in the names of the network."""
     own = [link for link in links if link.index == index]
     return "; ".join(f"{sides[way.lane]}, {way.turn} ({way.lane} to {way.to_lane})" for way in own) or "no vehicles"
-
-
-def _is_green(state: str) -> bool:
-    return any(light in GREEN for light in state) and not any(light in "yYu" for light in state)
 
 
 def _links(library: Sumo, signal: str) -> list[Link]:

@@ -33,7 +33,7 @@ from hydraviper.games import (
     traffic_rules,
     window,
 )
-from hydraviper.games.delays import Delays
+from hydraviper.games.delays import LONG_WAITS, Delays
 from hydraviper.games.filming import Camera
 from hydraviper.games.loops import LoopSight
 from hydraviper.games.road_network import RoadNetwork, Signal
@@ -57,9 +57,10 @@ RECOMMENDED = Recommended(
 )
 SLOW = 5.0  # m/s; whoever is slower inside a junction may get in the way of those who have green next
 FOREMOST = (
-    *("vehicles that could not enter", "longest wait, s", "phases forced by max_red", "changes put off by min_green"),
-    "changes put off by clearance",
+    *("vehicles that could not enter", "longest wait, s", LONG_WAITS, "phases forced by max_red"),
+    *("changes put off by min_green", "changes put off by clearance"),
 )
+FEW = 20.0  # vehicles; where so many are due by chance, an episode without any is no chance
 AROUND = 100.0  # metres that a window shows around the signals
 JAM_MULTIPLE = 3.0  # an episode is jammed if its score is above this many times the best yardstick's median
 
@@ -393,8 +394,11 @@ class Traffic:
 
     def _leave(self, i: int, program: int) -> None:
         """Leave a signal to a program, at the start to its own."""
-        signal = self.network.signals[i]
-        if self._runs[i] == program:
+        signal, running = self.network.signals[i], self._sumo.trafficlight.getProgram
+        # the network's own timetable (a WAUT) may have changed the program since; its own plan is meant to follow it
+        if self._runs[i] == program and (
+            program == programs.OWN or running(signal.identifier) == programs.NAMES[program]
+        ):
             return
         if program == programs.OWN:
             self._sumo.trafficlight.setProgram(signal.identifier, self._programs[i])
@@ -426,7 +430,8 @@ class Traffic:
         return self._observed
 
     def _check_demand(self) -> None:
-        if int(self._sumo.simulation.getParameter("", "stats.vehicles.inserted")) == 0:
+        entered = int(self._sumo.simulation.getParameter("", "stats.vehicles.inserted"))
+        if entered == 0 and not 0 < self._asked_for.due < FEW:  # few vehicles may all stay at home
             raise InputError(
                 f"no vehicle enters {self.scenario.file} in the {self._time - self._begin:.0f} seconds from second "
                 f"{self._begin:.0f}: check its routes and its begin."

@@ -83,6 +83,7 @@ class Options:
 DEFAULTS = Options()
 # For signals on a street: an episode is an hour.
 OWN_NETWORK = Options(steps=720, seconds_per_step=5, yellow=AUTO, near=100)
+WITH_LOOPS: Mapping[str, Any] = {"clearance": 0, "all_red": 2}
 # As RESCO plays its maps: an hour each, and one of them with other seconds.
 RESCO = Options(steps=360, seconds_per_step=10)
 RESCO_DIFFERENCES: Mapping[str, Mapping[str, object]] = {"arterial4x4": {"seconds_per_step": 5, "yellow": 2}}
@@ -102,7 +103,7 @@ def parametrised(
 
     An episode takes as long as by default, however often signals decide, unless its steps are given. `most_seconds`
     tells, from what else the maker is given, how long it can take, and `differences` which other defaults it has.
-    Nothing is cleared where signals have loops, which do not tell who is inside a junction, unless that is asked for.
+    Loops do not tell who is inside a junction: there all-red takes the place of clearance, unless these are given.
     """
 
     def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,8 +124,8 @@ def parametrised(
             named = {name: value for name, value in given.items() if name in names}
             chosen = {name: value for name, value in given.items() if name not in names}
             options = replace(defaults, **{**differences(*subject, **named), **chosen})
-            if options.detectors == LOOPS and "clearance" not in chosen:
-                options = replace(options, clearance=0)
+            if options.detectors == LOOPS:
+                options = replace(options, **{k: v for k, v in WITH_LOOPS.items() if k not in chosen})
             if "steps" not in chosen:
                 length = min(defaults.steps * defaults.seconds_per_step, most_seconds(*subject, **named))
                 options = replace(options, steps=max(1, int(length // options.seconds_per_step)))

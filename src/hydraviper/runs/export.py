@@ -15,6 +15,8 @@ from hydraviper.runs.folder import as_input_error, check_file
 from hydraviper.runs.run import Run, Source, opened
 from hydraviper.trees.file import TreesFile, write_whole
 
+ALONE = "The trees alone: what keeps yellow, minimum green and the longest red is not in this file."
+
 
 def export(
     run: Source,
@@ -23,12 +25,14 @@ def export(
     agent: str | None = None,
     out: Path | str | None = None,
     force: bool = False,
+    trees_only: bool = False,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> dict[Path, str | bytes]:
     """Turn trees into code or a model for another machine (c, python, onnx, st, json, dot or svg), by file.
 
-    C and Structured Text of traffic signals hold the whole controllers: trees, and the state machines behind them.
-    With `out`, a file or a folder, the files are written as well; `force` writes over those that are there.
+    C and Structured Text of traffic signals hold the whole controllers: trees, and the state machines behind them;
+    with `trees_only` the trees alone, for which the game is not needed. With `out`, a file or a folder, the files are
+    written as well; `force` writes over those that are there.
     """
     run = opened(run)
     if to not in FORMATS:
@@ -37,9 +41,13 @@ def export(
     form = FORMATS[to]
     if to == "svg":
         form = replace(form, write=lambda part: tree_svg(run, part, tell))
-    elif form.control is not None and (controllers := _controllers(run, trees, tell)):
-        control = form.control
-        form = replace(form, write=lambda part: control(part, controllers))
+    elif has_controllers(run, to):
+        write, control, note = form.write, form.control, form.comment.format(ALONE)
+        if trees_only:
+            form = replace(form, write=lambda part: f"{note}\n{write(part)}")
+        elif control is not None:
+            controllers = _controllers(run, trees)
+            form = replace(form, write=lambda part: control(part, controllers))
     path = None if out is None else Path(out)
     with as_input_error(path or Path()):
         files = _files(trees, form, path)
@@ -58,16 +66,21 @@ def export(
     return contents
 
 
-def _controllers(run: Run, trees: TreesFile, tell: Callable[[str], None]) -> dict[str, Controller]:
-    """What turns the choices of signals into lights, by their names; nothing if the game cannot be made here."""
-    if not looks_like_signals(trees.agents):
-        return {}
+def has_controllers(run: Run, to: str) -> bool:
+    """Whether an export holds whole controllers, or the trees alone if they are asked for."""
+    return FORMATS[to].control is not None and looks_like_signals(run.trees.agents)
+
+
+def _controllers(run: Run, trees: TreesFile) -> dict[str, Controller]:
+    """What turns the choices of signals into lights, by their names."""
     try:
         game = run.game
         students = trees.students(game)  # raises if the trees belong to another version of the game
     except InputError as error:
-        tell(f"Note: the export has the trees alone, because their controllers need the game ({error})")
-        return {}
+        raise InputError(
+            f"whole controllers need the game of the trees ({str(error).rstrip('.')}); --trees-only exports the trees "
+            "without what keeps yellow, minimum green and the longest red."
+        ) from None
     return {game.agents[i].name: one for i, one in enumerate(offers(game).controllers) if i in students}
 
 

@@ -51,6 +51,7 @@ def replay(
     drawing = offers(run.game).drawing
     if drawing.window is None:
         raise InputError(f"there is nothing to replay of {run.game.name}: only traffic games have a window and a map.")
+    run.check_expert()
     policy = players(run)
     seeds = rollout_seeds(seed, Purpose.EVALUATE, 0, 1, episode)
     if out is None and os.environ.get("DISPLAY"):

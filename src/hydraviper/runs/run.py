@@ -92,6 +92,11 @@ class Run:
         """The trees by the game's agents; refuses trees that do not belong to the game."""
         return self.trees.students(self.game)
 
+    def check_expert(self) -> None:
+        """Refuse an expert that was asked for and does not fit the game, also where nobody needs it."""
+        if self._expert_name is not None:
+            self.expert  # noqa: B018 (opened, which checks it)
+
     @cached_property
     def expert(self) -> Expert:
         """The expert that made the trees: as given, as the run's folder says, or the shipped one."""

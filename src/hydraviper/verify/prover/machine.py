@@ -15,7 +15,7 @@ from typing import Any
 
 from hydraviper.controllers import NONE, Controller
 from hydraviper.verify.prover.deadline import Deadline
-from hydraviper.verify.prover.solver import MOST_SECONDS, z3_package
+from hydraviper.verify.prover.solver import z3_package
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,6 @@ def keeps_max_red(controller: Controller, deadline: Deadline) -> bool:
 def _refuted(z3: Any, doubt: Any, deadline: Deadline) -> bool:
     deadline.check()
     solver = z3.Solver()
-    solver.set("timeout", max(1, int(1000 * min(deadline.left, MOST_SECONDS))))
+    solver.set("timeout", max(1, int(1000 * deadline.left)))
     solver.add(doubt)
     return solver.check() == z3.unsat
