@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from numbers import Real
 from typing import Any
 
 from hydraviper.data import InputError, Plain, Recommended
@@ -20,7 +21,7 @@ class Range:
 
     def check(self, name: str, value: float | None) -> None:
         """Refuse a number outside the range, with the reason; None stands for a number that was not given."""
-        if value is not None and not isinstance(value, int | float):  # files may hold anything
+        if value is not None and not isinstance(value, Real):  # files may hold anything
             raise InputError(f"{name} must be a number, not {value!r}.")
         if value is None or self.least <= value <= self.most:
             return
