@@ -15,7 +15,7 @@ from hydraviper.games.sumo import Sumo
 
 NOBODY = -1  # behind the last signal of its route, a vehicle is on no street into one
 STANDS = 0.1  # m/s; slower vehicles are stopped, as SUMO counts them
-LONG_WAIT = 240.0  # seconds that nobody should stand still or wait to enter; locks show as such waits
+LONG_WAIT = 240.0  # seconds that nobody should stand still or wait to enter; where a place locks, somebody does
 LONG_WAITS = f"waits above {LONG_WAIT:g} s, % of episodes"
 _STOPS = "device.tripinfo.waitingCount"
 
